@@ -1,0 +1,87 @@
+// Runs once per isolate, before any extension code: what the runtime calls, and what extensions see.
+
+import { core, internals } from "ext:core/mod.js";
+import { cancel, dispatch, warn } from "ext:tenon/bridge.js";
+import * as extension from "ext:tenon/extension.js";
+import * as index from "ext:tenon/index.js";
+
+// The public modules are plain text to the module loader; this is where they find the SDK.
+const SDK = Symbol.for("tenon.sdk");
+
+let extensionId = "this extension";
+
+/** Makes every denied permission say who was denied what, and where; the log keeps it even if the
+ * extension catches the error. */
+function explainDenials() {
+  // Deno's class for denials sets its name when it is made: the one moment all of them pass.
+  Object.defineProperty(core.NotCapable.prototype, "name", {
+    configurable: true,
+    get: () => "PermissionDenied",
+    set() {
+      const [, permission, target] = /^Requires (\S+) access(?: to (.*?))?(?:, (?:run again|specify)|$)/.exec(this.message) ?? [];
+      if (!permission) return;
+      const what = target ? `${permission} access to ${target}` : `${permission} access`;
+      this.message = `${extensionId} has no ${what}; it can be granted in the user's configuration`;
+      Error.captureStackTrace(this);
+      const place = /file:\/\/\S+?:\d+:\d+/.exec(this.stack)?.[0];
+      warn(`permission denied: ${what}${place ? `, asked for at ${place}` : ""}`);
+    },
+  });
+}
+
+/** Lets `require` find the SDK, as `import` does. */
+function teachRequire(Module) {
+  if (Module[SDK]) return;
+  Module[SDK] = true;
+  const load = Module._load;
+  Module._load = function (name, ...rest) {
+    switch (name) {
+      case "@github/copilot-sdk":
+      case "@tenon/sdk":
+        return index;
+      case "@github/copilot-sdk/extension":
+      case "@tenon/sdk/extension":
+        return extension;
+      default:
+        return load.call(this, name, ...rest);
+    }
+  };
+}
+
+internals.tenon = {
+  dispatch,
+  cancel,
+
+  /** After the bootstrap: finish node's, and offer the SDK. */
+  boot() {
+    // In a snapshot node's process module was evaluated before there was a process to describe.
+    const node = internals.__nodeBootstrapArgs;
+    if (internals.tenonBaked && node) {
+      internals.__bootstrapNodeProcess(
+        node.argv0,
+        node.denoArgs,
+        node.denoVersion,
+        node.nodeDebug ?? "",
+        false,
+        node.runningOnMainThread,
+      );
+    }
+    explainDenials();
+    Object.defineProperty(globalThis, SDK, { value: Object.freeze({ extension, index, teachRequire }) });
+  },
+
+  /** When the isolate takes on its extension. */
+  adopt(entry, id) {
+    extensionId = id;
+    globalThis.process.argv[1] = entry;
+  },
+
+  /** Emits `exit` as a process does when it ends. */
+  emitExit(code) {
+    const { process } = globalThis;
+    if (process._exiting) return;
+    process._exiting = true;
+    process.exitCode ??= code;
+    process.emit("exit", process.exitCode ?? 0);
+  },
+};

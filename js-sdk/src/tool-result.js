@@ -1,0 +1,75 @@
+// What a handler returns, as the one shape the host understands.
+
+import { warn } from "ext:tenon/bridge.js";
+
+const RESULT_TYPES = new Set(["success", "failure", "rejected", "denied", "timeout"]);
+
+/** The longest text a tool may return. Beyond it the model could not read it, and every process on
+ * the way would hold a copy. */
+export const MAX_RESULT_CHARS = 16 * 1024 * 1024;
+
+/** Makes a result object of whatever the handler returned. */
+export function toResult(value, toolName) {
+  const result = shape(value, toolName);
+  if (result.textResultForLlm.length > MAX_RESULT_CHARS) {
+    const megabytes = (result.textResultForLlm.length / (1024 * 1024)).toFixed(1);
+    return failure(
+      `The result of \`${toolName}\` is ${megabytes} MB long; the limit is ` +
+        `${MAX_RESULT_CHARS / (1024 * 1024)} MB. Write it to a file and return the path.`,
+    );
+  }
+  return result;
+}
+
+/** Makes a result object of whatever the handler threw. */
+export function toFailure(error, toolName, args) {
+  const { message, stack } = error;
+  let shown;
+  try {
+    shown = JSON.stringify(args);
+  } catch {
+    shown = "(arguments that cannot be shown)";
+  }
+  const result = failure(
+    `Failed to execute \`${toolName}\` tool with arguments: ${shown} due to error: ${message}`,
+  );
+  result.error = message;
+  if (stack) result.stack = stack;
+  return result;
+}
+
+function failure(text) {
+  return { textResultForLlm: text, resultType: "failure", error: text };
+}
+
+function success(text) {
+  return { textResultForLlm: text, resultType: "success" };
+}
+
+function shape(value, toolName) {
+  switch (typeof value) {
+    case "string":
+      return success(value);
+    case "undefined":
+      return success("");
+    case "object":
+      break;
+    default:
+      return success(String(value));
+  }
+  if (value === null) return success("");
+  if (typeof value.textResultForLlm === "string") {
+    if (RESULT_TYPES.has(value.resultType)) return plain(value);
+    // The original shows the model the JSON text then; we do the same, and tell the author.
+    warn(
+      `${toolName} returned textResultForLlm with resultType ${JSON.stringify(value.resultType)}; ` +
+        `expected one of ${[...RESULT_TYPES].join(", ")}. The model sees the JSON text.`,
+    );
+  }
+  return success(JSON.stringify(value) ?? String(value));
+}
+
+/** A copy that can cross to the host: functions, symbols and cycles stay behind. */
+function plain(value) {
+  return JSON.parse(JSON.stringify(value));
+}
