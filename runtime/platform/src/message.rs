@@ -1,0 +1,272 @@
+//! What crosses between an isolate's thread and the rest of the program.
+//!
+//! Every type here is plain data with serde on it and no engine type in it, so that the same
+//! messages can travel over a channel inside one process or over a socket between two.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Identifies one call into an isolate; chosen by the caller, unique within that isolate.
+pub type CallId = u64;
+
+/// Identifies one request from an isolate to its host; chosen by the isolate.
+pub type RequestId = u64;
+
+/// What an isolate is told when it takes on an extension.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// `scope:name`, as shown to people and in every error.
+    pub id: String,
+    /// The entry file, absolute.
+    pub entry: PathBuf,
+    /// The session's working directory, absolute.
+    pub cwd: PathBuf,
+    /// The whole environment of the extension; nothing of the host's own is added.
+    pub env: BTreeMap<String, String>,
+    /// What the extension may touch.
+    pub grant: Grant,
+    /// Resource limits of this isolate.
+    pub limits: IsolateLimits,
+}
+
+/// Resource limits of one isolate.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+pub struct IsolateLimits {
+    /// The largest JavaScript heap, in bytes.
+    pub heap_bytes: usize,
+    /// How long an extension may take from load to `joinSession`, in milliseconds.
+    pub start_deadline_ms: u64,
+    /// How long `exit` and `SIGTERM` handlers may take, in milliseconds.
+    pub stop_deadline_ms: u64,
+}
+
+/// What an extension may touch. An empty deny list denies nothing; `None` in an allow list means
+/// everything, an empty list nothing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Grant {
+    /// Paths that may be read, with everything below them.
+    pub read: Access,
+    /// Paths that may be written, with everything below them.
+    pub write: Access,
+    /// Hosts (`host` or `host:port`) that may be connected to or listened on.
+    pub net: Access,
+    /// Programs that may be started, by name or path.
+    pub run: Access,
+}
+
+/// One permission: what is allowed, minus what is denied.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Access {
+    /// `None`: everything. `Some([])`: nothing.
+    pub allow: Option<Vec<String>>,
+    /// Taken away from what is allowed.
+    pub deny: Vec<String>,
+}
+
+impl Access {
+    /// Everything is allowed.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Nothing is allowed.
+    pub fn none() -> Self {
+        Self { allow: Some(Vec::new()), deny: Vec::new() }
+    }
+
+    /// Only the given names or paths are allowed.
+    pub fn only(names: impl IntoIterator<Item = String>) -> Self {
+        Self { allow: Some(names.into_iter().collect()), deny: Vec::new() }
+    }
+}
+
+/// From the host to an isolate.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToIsolate {
+    /// Take on an extension. Sent once, before anything else.
+    Load(Box<LoadSpec>),
+    /// Call something the extension registered.
+    Call {
+        /// The call's identity, echoed in [`FromIsolate::Reply`].
+        call: CallId,
+        /// What is called.
+        kind: CallKind,
+        /// Arguments, as the SDK expects them for that kind.
+        payload: Value,
+    },
+    /// Abort a call: its `invocation.signal` fires.
+    Cancel {
+        /// The call to abort.
+        call: CallId,
+        /// Shown as the signal's reason.
+        reason: String,
+    },
+    /// The answer to a [`FromIsolate::Request`].
+    Answer {
+        /// The request that is answered.
+        request: RequestId,
+        /// The value, or a message that becomes a JavaScript `Error`.
+        result: Result<Value, String>,
+    },
+    /// Run the extension's `SIGTERM` and `exit` handlers, then end.
+    Stop,
+}
+
+/// What a [`ToIsolate::Call`] is aimed at.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    /// A tool handler.
+    Tool,
+}
+
+impl CallKind {
+    /// The name the SDK dispatches on.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// From an isolate to its host.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromIsolate {
+    /// The extension asks for something; answered by [`ToIsolate::Answer`].
+    Request {
+        /// To be echoed in the answer.
+        request: RequestId,
+        /// What is asked, such as `session.join` or `session.log`.
+        method: String,
+        /// Its parameters.
+        params: Value,
+    },
+    /// The outcome of a call.
+    Reply {
+        /// The call that ended.
+        call: CallId,
+        /// The handler's value, or what it threw.
+        result: Result<Value, ScriptError>,
+    },
+    /// Something for the extension's log.
+    Log(LogRecord),
+    /// The extension has joined and its module has run as far as it can.
+    Ready(ReadyReport),
+    /// The isolate has ended. Nothing follows.
+    Ended(EndReason),
+}
+
+/// What getting ready cost.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct ReadyReport {
+    /// Wall time from taking the extension on until ready, in microseconds.
+    pub wall_us: u64,
+    /// CPU time of the isolate's thread for the same, in microseconds.
+    pub cpu_us: u64,
+    /// Whether a warm spare was used.
+    pub from_spare: bool,
+}
+
+/// One line, or several, for an extension's log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LogRecord {
+    /// How loud.
+    pub level: LogLevel,
+    /// The text without a final line break.
+    pub text: String,
+}
+
+/// How loud a log record is.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// `console.log` and everything else on standard output.
+    Info,
+    /// Something the author should look at.
+    Warning,
+    /// `console.error`, standard error, and failures.
+    Error,
+}
+
+/// Why an isolate ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EndReason {
+    /// It was told to stop.
+    Stopped,
+    /// The module could not be loaded, threw, or a later error was not caught.
+    Script(ScriptError),
+    /// `process.exit` was called.
+    Exited {
+        /// The exit code.
+        code: i32,
+        /// Whether the extension had joined by then.
+        joined: bool,
+    },
+    /// The module ran but `joinSession` was not called in time.
+    NoJoin {
+        /// The deadline that passed, in milliseconds.
+        deadline_ms: u64,
+    },
+    /// A limit was reached and the isolate was terminated.
+    Terminated {
+        /// Which limit, in words.
+        limit: String,
+    },
+    /// The isolate could not be set up.
+    Setup {
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// An error with the place it came from.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct ScriptError {
+    /// The error's message, with its class: `TypeError: x is not a function`.
+    pub message: String,
+    /// The file, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// One-based line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// One-based column.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The text of that line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_line: Option<String>,
+    /// The stack, one frame a line, without the engine's own frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+}
+
+impl ScriptError {
+    /// An error without a place.
+    pub fn message(message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..Self::default() }
+    }
+}
+
+impl std::fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(file) = &self.file {
+            write!(f, "\n    at {file}")?;
+            if let Some(line) = self.line {
+                write!(f, ":{line}")?;
+                if let Some(column) = self.column {
+                    write!(f, ":{column}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

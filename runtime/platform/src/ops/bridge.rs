@@ -1,0 +1,107 @@
+//! The three ops behind the SDK: ask the host, answer a call, write to the log.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use deno_core::OpState;
+use deno_core::op2;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::message::FromIsolate;
+use crate::message::LogLevel;
+use crate::message::LogRecord;
+use crate::message::RequestId;
+use crate::message::ScriptError;
+
+/// The isolate's end of the conversation with its host; lives in the isolate's `OpState`.
+pub struct Bridge {
+    outbox: Box<dyn Fn(FromIsolate)>,
+    pending: HashMap<RequestId, oneshot::Sender<Result<Value, String>>>,
+    next_request: RequestId,
+}
+
+impl Bridge {
+    /// A bridge that sends through the given function.
+    pub fn new(outbox: impl Fn(FromIsolate) + 'static) -> Self {
+        Self { outbox: Box::new(outbox), pending: HashMap::new(), next_request: 1 }
+    }
+
+    /// Sends a message to the host.
+    pub fn send(&self, message: FromIsolate) {
+        (self.outbox)(message);
+    }
+
+    /// Hands an answer to the script that waits for it.
+    pub fn answer(&mut self, request: RequestId, result: Result<Value, String>) {
+        if let Some(waiting) = self.pending.remove(&request) {
+            // The script may have stopped waiting; then nobody needs the answer.
+            let _ = waiting.send(result);
+        }
+    }
+}
+
+/// Why a request to the host failed; becomes a JavaScript `Error`.
+#[derive(Debug, thiserror::Error, deno_error::JsError)]
+pub enum RequestError {
+    /// The host said no.
+    #[class(generic)]
+    #[error("{0}")]
+    Refused(String),
+    /// The host is gone.
+    #[class(generic)]
+    #[error("the session ended before it answered `{0}`")]
+    Gone(String),
+}
+
+/// Asks the host and waits for the answer.
+#[op2]
+#[serde]
+pub async fn op_tenon_request(
+    state: Rc<RefCell<OpState>>,
+    #[string] method: String,
+    #[serde] params: serde_json::Value,
+) -> Result<serde_json::Value, RequestError> {
+    let (sender, receiver) = oneshot::channel();
+    {
+        let mut state = state.borrow_mut();
+        let bridge = state.borrow_mut::<Bridge>();
+        let request = bridge.next_request;
+        bridge.next_request += 1;
+        bridge.pending.insert(request, sender);
+        bridge.send(FromIsolate::Request { request, method: method.clone(), params });
+    }
+    match receiver.await {
+        Ok(result) => result.map_err(RequestError::Refused),
+        Err(_) => Err(RequestError::Gone(method)),
+    }
+}
+
+/// Sends the outcome of a call: a value, or an error in the shape of [`ScriptError`].
+#[op2]
+pub fn op_tenon_reply(
+    state: &mut OpState,
+    #[number] call: u64,
+    ok: bool,
+    #[serde] value: serde_json::Value,
+) {
+    let result = if ok {
+        Ok(value)
+    } else {
+        Err(serde_json::from_value(value)
+            .unwrap_or_else(|error| ScriptError::message(error.to_string())))
+    };
+    state.borrow::<Bridge>().send(FromIsolate::Reply { call, result });
+}
+
+/// Writes to the extension's log. Levels: 0 information, 1 warning, 2 error.
+#[op2(fast)]
+pub fn op_tenon_log(state: &mut OpState, #[smi] level: u32, #[string] text: String) {
+    let level = match level {
+        0 => LogLevel::Info,
+        1 => LogLevel::Warning,
+        _ => LogLevel::Error,
+    };
+    state.borrow::<Bridge>().send(FromIsolate::Log(LogRecord { level, text }));
+}

@@ -1,0 +1,89 @@
+//! Deno's JavaScript sources on their way into the program: transpiled, and corrected in the few
+//! places where they assume one program per process.
+
+use deno_core::Extension;
+use deno_core::ExtensionFileSource;
+use deno_core::ModuleCodeString;
+use deno_core::ModuleName;
+use deno_core::SourceMapData;
+use deno_error::JsErrorBox;
+
+/// A correction to one of Deno's files.
+struct Patch {
+    specifier: &'static str,
+    find: &'static str,
+    replace: &'static str,
+    /// How often the text is there; another number means that Deno has changed.
+    times: usize,
+}
+
+/// Every correction. All have one aim: a child process gets the extension's environment. Deno adds
+/// the process's own to it in Rust, unless told to clear it.
+const PATCHES: &[Patch] = &[
+    Patch {
+        specifier: "ext:deno_node/internal/child_process.ts",
+        find: "clearEnv: false,",
+        replace: "clearEnv: true,",
+        times: 1,
+    },
+    Patch {
+        specifier: "ext:deno_process/40_process.js",
+        find: "    clearEnv,\n",
+        replace: "    clearEnv: true,\n",
+        times: 5,
+    },
+    Patch {
+        specifier: "ext:deno_process/40_process.js",
+        find: "env: ObjectEntries(env),",
+        replace: "env: ObjectEntries(clearEnv ? env : { __proto__: null, ...core.ops.op_env(), ...env }),",
+        times: 6,
+    },
+];
+
+/// Makes JavaScript of one of Deno's source files and applies the corrections.
+pub fn transpile(
+    name: ModuleName,
+    source: ModuleCodeString,
+) -> Result<(ModuleCodeString, Option<SourceMapData>), JsErrorBox> {
+    let specifier = name.as_str().to_owned();
+    let (code, map) = deno_runtime::transpile::maybe_transpile_source(name, source)?;
+    let mut code = code.as_str().to_owned();
+    for patch in PATCHES.iter().filter(|patch| patch.specifier == specifier) {
+        let found = code.matches(patch.find).count();
+        if found != patch.times {
+            return Err(JsErrorBox::generic(format!(
+                "the correction of `{}` in {specifier} applies {found} times, not {}",
+                patch.find, patch.times
+            )));
+        }
+        code = code.replace(patch.find, patch.replace);
+    }
+    Ok((code.into(), map))
+}
+
+/// How a file of an extension is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Evaluated at start.
+    Eager,
+    /// A script, evaluated when it is first asked for.
+    LazyScript,
+    /// A module, evaluated when it is first imported.
+    LazyModule,
+}
+
+/// Every source file of the given extensions.
+pub fn files(extensions: &[Extension]) -> Vec<(FileKind, ExtensionFileSource)> {
+    let mut files = Vec::new();
+    for extension in extensions {
+        let eager = extension.js_files.iter().chain(extension.esm_files.iter());
+        files.extend(eager.map(|file| (FileKind::Eager, file.clone())));
+        let scripts = extension.lazy_loaded_js_files.iter();
+        files.extend(scripts.map(|file| (FileKind::LazyScript, file.clone())));
+        let modules = extension.lazy_loaded_esm_files.iter();
+        files.extend(modules.map(|file| (FileKind::LazyModule, file.clone())));
+    }
+    files.sort_by_key(|(_, file)| file.specifier);
+    files.dedup_by_key(|(_, file)| file.specifier);
+    files
+}
