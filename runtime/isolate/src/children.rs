@@ -1,0 +1,92 @@
+//! The processes an extension has started end with it.
+//!
+//! Node leaves them behind. Here an extension is reloaded many times in the life of one process, so
+//! what generation n started and did not detach is killed when n ends.
+
+/// The operating system's identity of the calling thread, which forks for its extension.
+#[cfg(target_os = "linux")]
+pub fn current_thread() -> i32 {
+    // SAFETY: gettid has no arguments and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// The operating system's identity of the calling thread, which forks for its extension.
+#[cfg(not(target_os = "linux"))]
+pub fn current_thread() -> i32 {
+    0
+}
+
+/// Kills the processes that a thread has started, with their descendants, except those that were
+/// started detached: they have a process group of their own and are meant to outlive us.
+#[cfg(target_os = "linux")]
+pub fn kill_all(thread: i32) {
+    for child in children_of(std::process::id().cast_signed(), thread) {
+        if process_group(child) != Some(child) {
+            kill_tree(child);
+        }
+    }
+}
+
+/// Only Linux says which thread started which process.
+#[cfg(not(target_os = "linux"))]
+pub fn kill_all(_thread: i32) {}
+
+#[cfg(target_os = "linux")]
+fn kill_tree(process: i32) {
+    // Children first: once their parent is gone they are somebody else's.
+    if let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) {
+        for thread in threads.flatten() {
+            if let Some(thread) = thread.file_name().to_str().and_then(|name| name.parse().ok()) {
+                children_of(process, thread).into_iter().for_each(kill_tree);
+            }
+        }
+    }
+    // SAFETY: kill takes two integers. The process is our own descendant and has not been waited
+    // for, so its number cannot have been given to another.
+    unsafe { libc::kill(process, libc::SIGKILL) };
+}
+
+#[cfg(target_os = "linux")]
+fn children_of(process: i32, thread: i32) -> Vec<i32> {
+    std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children"))
+        .unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
+#[cfg(target_os = "linux")]
+fn process_group(process: i32) -> Option<i32> {
+    // SAFETY: getpgid takes an integer and touches no memory of ours.
+    let group = unsafe { libc::getpgid(process) };
+    (group > 0).then_some(group)
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_threads_children_are_killed_but_not_detached_ones_or_anothers() {
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        let (mut own, mut detached) = std::thread::spawn(|| {
+            let own = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+            let detached = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+            kill_all(current_thread());
+            (own, detached)
+        })
+        .join()
+        .unwrap();
+        assert!(!own.wait().unwrap().success());
+        assert!(detached.try_wait().unwrap().is_none());
+        assert!(other.try_wait().unwrap().is_none());
+        for child in [&mut other, &mut detached] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Serving one extension: load it, run its event loop, pass messages, end it.
+
+use std::future::Future;
+use std::future::poll_fn;
+use std::path::Path;
+use std::pin::Pin;
+use std::pin::pin;
+use std::task::Context;
+use std::task::Poll;
+use std::time::Duration;
+use std::time::Instant;
+
+use deno_core::JsRuntime;
+use deno_core::ModuleSpecifier;
+use deno_core::PollEventLoopOptions;
+use deno_core::error::CoreError;
+use deno_core::v8;
+use tenon_platform::ops::bridge::Bridge;
+use tenon_platform::ops::directory::OwnWorkingDirectory;
+use tenon_platform::ops::environment::ExtensionEnv;
+use tenon_platform::ops::exit::ExitRequested;
+use tenon_platform::ops::signals::Signals;
+use tokio::sync::mpsc;
+use tokio::sync::oneshot;
+
+use crate::launcher::Claim;
+use crate::launcher::Launcher;
+use crate::launcher::Outbox;
+use crate::limits::HEAP_UNWIND_BYTES;
+use crate::message::CallId;
+use crate::message::CallKind;
+use crate::message::EndReason;
+use crate::message::FromIsolate;
+use crate::message::LoadSpec;
+use crate::message::ReadyReport;
+use crate::message::ScriptError;
+use crate::message::ToIsolate;
+use crate::permissions;
+use crate::script_error;
+use crate::thread::Terminator;
+use crate::worker::Worker;
+use crate::working_directory;
+use crate::working_directory::Ownership;
+
+/// Waits for a claim and serves it to the end; `None` if none ever came.
+pub async fn serve(
+    worker: &mut Worker,
+    claim: oneshot::Receiver<Claim>,
+    outbox: &Outbox,
+    terminator: &Terminator,
+) -> Option<EndReason> {
+    let claim = match warm_up(worker, claim).await {
+        Some(claim) => claim,
+        None => return None,
+    };
+    let started = Started::now(claim.from_spare);
+    if let Err(message) = adopt(worker, &claim.spec) {
+        return Some(EndReason::Setup { message });
+    }
+    limit_heap(&mut worker.runtime, claim.spec.limits.heap_bytes, terminator);
+    let url = match ModuleSpecifier::from_file_path(&claim.spec.entry) {
+        Ok(url) => url,
+        Err(()) => {
+            let message = format!("{} is not an absolute path", claim.spec.entry.display());
+            return Some(EndReason::Setup { message });
+        }
+    };
+    let driver = Driver {
+        worker,
+        inbox: claim.inbox,
+        outbox,
+        terminator,
+        launcher: claim.launcher,
+        spec: claim.spec,
+        started,
+        joined: Joined::No,
+        ready: false,
+    };
+    Some(driver.run(&url).await)
+}
+
+/// Loads what most extensions need, as long as nobody is waiting.
+async fn warm_up(worker: &mut Worker, claim: oneshot::Receiver<Claim>) -> Option<Claim> {
+    let mut claim = pin!(claim);
+    if let Ok(claim) = claim.try_recv() {
+        return Some(claim);
+    }
+    if let Ok(url) = ModuleSpecifier::parse("tenon:warm") {
+        // A module that cannot be warmed up is loaded when it is needed; the error shows then.
+        if let Ok(id) = worker.runtime.load_side_es_module(&url).await {
+            let evaluation = worker.runtime.mod_evaluate(id);
+            let _ = worker.runtime.run_event_loop(PollEventLoopOptions::default()).await;
+            let _ = evaluation.await;
+        }
+    }
+    claim.await.ok()
+}
+
+/// Makes the isolate the extension's: directory, environment, permissions.
+fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
+    let ownership = working_directory::enter(&spec.cwd).map_err(|error| error.to_string())?;
+    let permissions = permissions::permissions(&spec.grant).map_err(|error| error.to_string())?;
+    {
+        let state = worker.runtime.op_state();
+        let mut state = state.borrow_mut();
+        if ownership == Ownership::Own {
+            state.put(OwnWorkingDirectory);
+        }
+        let exec_path = node_program(spec.env.get("PATH").map(String::as_str));
+        state.borrow::<ExtensionEnv>().fill(spec.env.clone(), exec_path);
+        state.put(permissions.clone());
+    }
+    let folder = spec.entry.parent().unwrap_or(Path::new("/")).to_owned();
+    worker.loader.adopt(folder, permissions);
+    let entry = spec.entry.to_string_lossy().into_owned();
+    call(&mut worker.runtime, &worker.functions.adopt, &[entry.into(), spec.id.clone().into()])
+        .map_err(|error| error.to_string())
+}
+
+/// What runs a script when an extension starts `process.execPath`: node, where there is one.
+fn node_program(path: Option<&str>) -> std::path::PathBuf {
+    std::env::split_paths(path.unwrap_or_default())
+        .map(|folder| folder.join("node"))
+        .find(|program| program.is_file())
+        .or_else(|| std::env::current_exe().ok())
+        .unwrap_or_else(|| "node".into())
+}
+
+/// Terminates the isolate when its heap is full, instead of the process.
+fn limit_heap(runtime: &mut JsRuntime, bytes: usize, terminator: &Terminator) {
+    let terminator = terminator.clone();
+    runtime.add_near_heap_limit_callback(move |current, _initial| {
+        if current >= bytes {
+            let megabytes = bytes / (1024 * 1024);
+            terminator.terminate(&format!("its heap reached the limit of {megabytes} MB"));
+        }
+        current + HEAP_UNWIND_BYTES
+    });
+}
+
+/// When the extension was taken on.
+struct Started {
+    at: Instant,
+    cpu: Duration,
+    from_spare: bool,
+}
+
+impl Started {
+    fn now(from_spare: bool) -> Self {
+        // Without a spare the thread was started for this extension: all its CPU time counts.
+        let cpu = if from_spare { thread_cpu_time() } else { Duration::ZERO };
+        Self { at: Instant::now(), cpu, from_spare }
+    }
+
+    fn report(&self) -> ReadyReport {
+        ReadyReport {
+            wall_us: self.at.elapsed().as_micros() as u64,
+            cpu_us: thread_cpu_time().saturating_sub(self.cpu).as_micros() as u64,
+            from_spare: self.from_spare,
+        }
+    }
+}
+
+/// CPU time of the calling thread.
+fn thread_cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a timespec of ours that outlives the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// How far an extension is on its way into the session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Joined {
+    No,
+    /// The host said yes; so many turns of the event loop ago.
+    Yes(u32),
+}
+
+/// Turns of the event loop that a module gets after `joinSession` to run to its end. One that still
+/// awaits something then is ready nevertheless.
+const TURNS_TO_SETTLE: u32 = 2;
+
+struct Driver<'a> {
+    worker: &'a mut Worker,
+    inbox: mpsc::UnboundedReceiver<ToIsolate>,
+    outbox: &'a Outbox,
+    terminator: &'a Terminator,
+    launcher: Launcher,
+    spec: LoadSpec,
+    started: Started,
+    joined: Joined,
+    ready: bool,
+}
+
+/// The evaluation of the entry module.
+type Evaluation = Pin<Box<dyn Future<Output = Result<(), CoreError>>>>;
+
+impl Driver<'_> {
+    async fn run(mut self, url: &ModuleSpecifier) -> EndReason {
+        let loaded = self.worker.runtime.load_main_es_module(url).await;
+        let mut evaluation: Option<Evaluation> = match loaded {
+            Ok(id) => Some(Box::pin(self.worker.runtime.mod_evaluate(id))),
+            Err(error) => return self.failure(&error),
+        };
+        let deadline = Duration::from_millis(self.spec.limits.start_deadline_ms);
+        let mut start_deadline = pin!(tokio::time::sleep(deadline));
+        let reason = poll_fn(|cx| {
+            self.terminator.notify(cx.waker());
+            if let Poll::Ready(reason) = self.turn(cx, &mut evaluation) {
+                return Poll::Ready(reason);
+            }
+            if self.joined == Joined::No && start_deadline.as_mut().poll(cx).is_ready() {
+                let deadline_ms = self.spec.limits.start_deadline_ms;
+                return Poll::Ready(EndReason::NoJoin { deadline_ms });
+            }
+            Poll::Pending
+        })
+        .await;
+        self.finish(reason).await
+    }
+
+    /// One turn: messages in, event loop, module.
+    fn turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        evaluation: &mut Option<Evaluation>,
+    ) -> Poll<EndReason> {
+        while let Poll::Ready(message) = self.inbox.poll_recv(cx) {
+            match message {
+                // Nobody can reach this extension any more.
+                None | Some(ToIsolate::Stop) => return Poll::Ready(EndReason::Stopped),
+                Some(message) => {
+                    if let Err(error) = self.receive(message) {
+                        return Poll::Ready(self.failure(&error));
+                    }
+                }
+            }
+        }
+        let polled = self.worker.runtime.poll_event_loop(cx, PollEventLoopOptions::default());
+        // A module that fails says more about it than the event loop does.
+        if let Some(running) = evaluation
+            && let Poll::Ready(result) = running.as_mut().poll(cx)
+        {
+            *evaluation = None;
+            if let Err(error) = result {
+                return Poll::Ready(self.failure(&error));
+            }
+        }
+        if let Poll::Ready(Err(error)) = polled {
+            return Poll::Ready(self.failure(&error));
+        }
+        if let Some(reason) = self.ended_by_itself() {
+            return Poll::Ready(reason);
+        }
+        self.settle(cx, evaluation.is_none());
+        Poll::Pending
+    }
+
+    /// Reports the extension ready once it has joined and its module has run as far as it can.
+    fn settle(&mut self, cx: &Context<'_>, evaluated: bool) {
+        let Joined::Yes(turns) = self.joined else { return };
+        if self.ready {
+            return;
+        }
+        if evaluated || turns >= TURNS_TO_SETTLE {
+            self.ready = true;
+            self.outbox.send(FromIsolate::Ready(self.started.report()));
+            self.launcher.refill();
+        } else {
+            self.joined = Joined::Yes(turns + 1);
+            cx.waker().wake_by_ref();
+        }
+    }
+
+    fn receive(&mut self, message: ToIsolate) -> Result<(), CoreError> {
+        match message {
+            ToIsolate::Call { call, kind, payload } => self.dispatch(call, kind, &payload),
+            ToIsolate::Cancel { call: id, reason } => {
+                let arguments = [serde_json::json!(id), reason.into()];
+                call(&mut self.worker.runtime, &self.worker.functions.cancel, &arguments)
+            }
+            ToIsolate::Answer { request, result } => {
+                // The first request of an extension that the host grants is `session.join`.
+                if result.is_ok() && self.joined == Joined::No {
+                    self.joined = Joined::Yes(0);
+                }
+                let state = self.worker.runtime.op_state();
+                state.borrow_mut().borrow_mut::<Bridge>().answer(request, result);
+                Ok(())
+            }
+            // Loading happens once and stopping is handled by the caller.
+            ToIsolate::Load(_) | ToIsolate::Stop => Ok(()),
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        id: CallId,
+        kind: CallKind,
+        payload: &serde_json::Value,
+    ) -> Result<(), CoreError> {
+        let arguments = [kind.as_str().into(), serde_json::json!(id), payload.clone()];
+        call(&mut self.worker.runtime, &self.worker.functions.dispatch, &arguments)
+    }
+
+    /// Whether the extension called `process.exit`, or was terminated.
+    fn ended_by_itself(&self) -> Option<EndReason> {
+        let state = self.worker.runtime.op_state();
+        if let Some(exit) = state.borrow().try_borrow::<ExitRequested>() {
+            let joined = self.joined != Joined::No;
+            return Some(EndReason::Exited { code: exit.code, joined });
+        }
+        self.terminator.reason().map(|limit| EndReason::Terminated { limit })
+    }
+
+    fn failure(&self, error: &CoreError) -> EndReason {
+        let described = || EndReason::Script(script_error::from_core_error(error));
+        self.ended_by_itself().unwrap_or_else(described)
+    }
+
+    /// Lets the extension say goodbye, if it still can.
+    async fn finish(&mut self, reason: EndReason) -> EndReason {
+        if !matches!(reason, EndReason::Stopped | EndReason::NoJoin { .. }) {
+            return reason;
+        }
+        let deadline = Duration::from_millis(self.spec.limits.stop_deadline_ms);
+        if self.deliver_sigterm() {
+            // It ends when the handler calls `process.exit`, when nothing is left to do, or when
+            // its time is up.
+            let _ = tokio::time::timeout(deadline, self.run_until_exit()).await;
+        }
+        if self.ended_by_itself().is_none() {
+            let emit_exit = &self.worker.functions.emit_exit;
+            // What an exit handler throws has nowhere to go but the log, and the log is closing.
+            let _ = call(&mut self.worker.runtime, emit_exit, &[0.into()]);
+        }
+        reason
+    }
+
+    fn deliver_sigterm(&mut self) -> bool {
+        let state = self.worker.runtime.op_state();
+        state.borrow_mut().borrow_mut::<Signals>().deliver(libc::SIGTERM)
+    }
+
+    async fn run_until_exit(&mut self) {
+        poll_fn(|cx| {
+            self.terminator.notify(cx.waker());
+            while let Poll::Ready(Some(message)) = self.inbox.poll_recv(cx) {
+                let _ = self.receive(message);
+            }
+            let polled = self.worker.runtime.poll_event_loop(cx, PollEventLoopOptions::default());
+            if polled.is_ready() || self.ended_by_itself().is_some() {
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Calls one of the platform's functions with plain values. Its result is not needed; what it
+/// throws is an error of the platform or of a synchronous handler.
+fn call(
+    runtime: &mut JsRuntime,
+    function: &v8::Global<v8::Function>,
+    arguments: &[serde_json::Value],
+) -> Result<(), CoreError> {
+    deno_core::scope!(scope, runtime);
+    v8::tc_scope!(let scope, scope);
+    let mut values = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let value = deno_core::serde_v8::to_v8(scope, argument)
+            .map_err(|error| ScriptErrorBox(error.to_string()).into_core_error())?;
+        values.push(value);
+    }
+    let function = v8::Local::new(scope, function);
+    let undefined = v8::undefined(scope);
+    if function.call(scope, undefined.into(), &values).is_none()
+        && let Some(exception) = scope.exception()
+    {
+        let error = deno_core::error::JsError::from_v8_exception(scope, exception);
+        return Err(CoreError::from(error));
+    }
+    Ok(())
+}
+
+/// A value that could not be made; only a bug in a message type leads here.
+struct ScriptErrorBox(String);
+
+impl ScriptErrorBox {
+    fn into_core_error(self) -> CoreError {
+        let error = ScriptError::message(self.0);
+        CoreError::from(std::io::Error::other(error.to_string()))
+    }
+}

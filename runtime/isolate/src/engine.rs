@@ -1,0 +1,63 @@
+//! Which engine is compiled in, and its one-time initialisation.
+
+use std::sync::Once;
+
+use deno_core::JsRuntime;
+use deno_core::v8;
+use serde::Serialize;
+
+/// What the program runs JavaScript with.
+#[derive(Debug, Clone, Serialize)]
+pub struct EngineInfo {
+    /// `v8` or `quickjs`.
+    pub name: &'static str,
+    /// The engine's own version.
+    pub version: String,
+    /// Whether extensions start from a snapshot.
+    pub snapshot: bool,
+    /// The Node version that the platform claims to be compatible with.
+    pub node: &'static str,
+}
+
+/// An isolate could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The operating system gave no thread.
+    #[error("no thread could be started for the extension {id}: {source}")]
+    Thread {
+        /// The extension.
+        id: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The pipe behind standard output could not be made.
+    #[error("no pipe could be made for the output of the extension {id}: {source}")]
+    Pipe {
+        /// The extension.
+        id: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Describes the engine that is compiled in.
+pub fn engine_info() -> EngineInfo {
+    EngineInfo {
+        name: if cfg!(feature = "v8") { "v8" } else { "quickjs" },
+        version: engine_version(),
+        snapshot: crate::embedded::SNAPSHOT.is_some(),
+        node: deno_runtime::deno_node::NODE_VERSION,
+    }
+}
+
+fn engine_version() -> String {
+    v8::V8::get_version().to_owned()
+}
+
+/// Initialises the engine. Call it on the main thread before any other thread exists: on processors
+/// with memory protection keys V8 only trusts threads that descend from the initialising one.
+/// Calling it again does nothing.
+pub fn init_engine() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| JsRuntime::init_platform(None));
+}

@@ -1,0 +1,177 @@
+//! Starting isolates, and keeping one warm.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::sync::oneshot;
+use tokio::sync::watch;
+
+use crate::engine::EngineError;
+use crate::limits::HEAP_BYTES;
+use crate::limits::TERMINATE_GRACE;
+use crate::message::FromIsolate;
+use crate::message::LoadSpec;
+use crate::message::ToIsolate;
+use crate::thread;
+use crate::thread::Terminator;
+
+/// Where an isolate's messages go. Empty until the isolate has an extension; what is sent before
+/// that is dropped.
+#[derive(Clone, Default)]
+pub struct Outbox(Arc<OnceLock<Box<dyn Fn(FromIsolate) + Send + Sync>>>);
+
+impl Outbox {
+    pub(crate) fn connect(&self, send: Box<dyn Fn(FromIsolate) + Send + Sync>) {
+        // Connected once, when the isolate is claimed; a second claim cannot happen.
+        let _ = self.0.set(send);
+    }
+
+    pub(crate) fn send(&self, message: FromIsolate) {
+        if let Some(send) = self.0.get() {
+            send(message);
+        }
+    }
+}
+
+/// Whether an isolate waits, bootstrapped, for the next extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spare {
+    /// One does. It costs the memory of one idle extension and saves its start.
+    Keep,
+    /// None does: for programs that load their extensions once and end.
+    None,
+}
+
+/// What turns a waiting isolate into an extension's.
+pub(crate) struct Claim {
+    pub spec: LoadSpec,
+    pub inbox: mpsc::UnboundedReceiver<ToIsolate>,
+    pub from_spare: bool,
+    pub launcher: Launcher,
+}
+
+/// An isolate that waits.
+struct Waiting {
+    claim: oneshot::Sender<Claim>,
+    outbox: Outbox,
+    terminator: Terminator,
+    ended: watch::Receiver<bool>,
+}
+
+/// Starts isolates. Clones share the spare.
+#[derive(Clone)]
+pub struct Launcher {
+    policy: Spare,
+    spare: Arc<Mutex<Option<Waiting>>>,
+}
+
+impl Launcher {
+    /// A launcher. With [`Spare::Keep`] the first spare is made at once, in the background.
+    pub fn new(policy: Spare) -> Self {
+        let launcher = Self { policy, spare: Arc::default() };
+        launcher.refill();
+        launcher
+    }
+
+    /// Puts an extension on a thread of its own. Its messages go to `send`; the last is
+    /// [`FromIsolate::Ended`].
+    pub fn start(
+        &self,
+        spec: LoadSpec,
+        send: impl Fn(FromIsolate) + Send + Sync + 'static,
+    ) -> Result<Isolate, EngineError> {
+        // A heap's limit is set when the engine is made, so a spare has the usual one.
+        let usual = spec.limits.heap_bytes == HEAP_BYTES;
+        let mut spare = self.spare.lock().ok().filter(|_| usual);
+        let spare = spare.as_mut().and_then(|spare| spare.take());
+        let from_spare = spare.is_some();
+        let waiting = match spare {
+            Some(waiting) => waiting,
+            None => launch(&spec.id, spec.limits.heap_bytes)?,
+        };
+        let (inbox_sender, inbox) = mpsc::unbounded_channel();
+        waiting.outbox.connect(Box::new(send));
+        let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
+        let claim = Claim { spec, inbox, from_spare, launcher: self.clone() };
+        // The thread waits for nothing else; should it have died, `ended` says so.
+        let _ = waiting.claim.send(claim);
+        Ok(Isolate {
+            inbox: inbox_sender,
+            terminator: waiting.terminator,
+            ended: waiting.ended,
+            stop_deadline,
+        })
+    }
+
+    /// Makes a spare if one is wanted and there is none.
+    pub(crate) fn refill(&self) {
+        if self.policy == Spare::None {
+            return;
+        }
+        let Ok(mut spare) = self.spare.lock() else { return };
+        if spare.is_none() {
+            // Without a spare the next start is slower; that is all.
+            *spare = launch("spare", HEAP_BYTES).ok();
+        }
+    }
+}
+
+fn launch(id: &str, heap_bytes: usize) -> Result<Waiting, EngineError> {
+    let (claim, receiver) = oneshot::channel();
+    let outbox = Outbox::default();
+    let terminator = Terminator::default();
+    let (ended_sender, ended) = watch::channel(false);
+    thread::spawn(id, heap_bytes, receiver, outbox.clone(), terminator.clone(), ended_sender)?;
+    Ok(Waiting { claim, outbox, terminator, ended })
+}
+
+/// A running isolate. Dropping it ends the isolate without ceremony; [`Isolate::stop`] lets the
+/// extension say goodbye.
+pub struct Isolate {
+    inbox: mpsc::UnboundedSender<ToIsolate>,
+    terminator: Terminator,
+    ended: watch::Receiver<bool>,
+    stop_deadline: Duration,
+}
+
+impl Isolate {
+    /// Sends a message. An isolate that has ended ignores it.
+    pub fn send(&self, message: ToIsolate) {
+        let _ = self.inbox.send(message);
+    }
+
+    /// Lets the extension's `SIGTERM` and `exit` handlers run, and ends it; by force when it does
+    /// not answer.
+    pub async fn stop(mut self) {
+        self.send(ToIsolate::Stop);
+        let patience = self.stop_deadline + TERMINATE_GRACE;
+        if tokio::time::timeout(patience, self.wait()).await.is_err() {
+            self.terminator.terminate("it did not stop in time");
+            // A thread inside a blocking system call cannot be interrupted. It ends when the call
+            // returns; nobody waits for it.
+            let _ = tokio::time::timeout(patience, self.wait()).await;
+        }
+    }
+
+    /// Ends the isolate now, giving the reason.
+    pub fn terminate(&self, reason: &str) {
+        self.terminator.terminate(reason);
+    }
+
+    /// Waits until the isolate's thread has ended.
+    pub async fn wait(&mut self) {
+        // An error means that the thread is gone, which is what we wait for.
+        let _ = self.ended.wait_for(|ended| *ended).await;
+    }
+}
+
+impl Drop for Isolate {
+    fn drop(&mut self) {
+        if !*self.ended.borrow() {
+            self.terminator.terminate("its host let go of it");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! One extension in one JavaScript engine.
+//!
+//! [`Launcher::start`] puts an extension on a thread of its own, with its own engine instance and its
+//! own event loop. From then on the two sides exchange [`message`]s, nothing else: no engine type
+//! leaves this crate.
+//!
+//! ```no_run
+//! # async fn example(spec: tenon_isolate::message::LoadSpec) -> Result<(), tenon_isolate::EngineError> {
+//! tenon_isolate::init_engine(); // on the main thread, before any other thread exists
+//! let launcher = tenon_isolate::Launcher::new(tenon_isolate::Spare::Keep);
+//! let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
+//! let isolate = launcher.start(spec, move |message| drop(sender.send(message)))?;
+//! while let Some(message) = messages.recv().await {
+//!     println!("{message:?}");
+//! }
+//! isolate.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod children;
+mod code_cache;
+mod driver;
+mod embedded;
+mod engine;
+mod launcher;
+pub mod limits;
+mod modules;
+mod permissions;
+mod script_error;
+mod stdio;
+mod thread;
+mod worker;
+mod worker_threads;
+mod working_directory;
+
+pub use engine::EngineError;
+pub use engine::EngineInfo;
+pub use engine::engine_info;
+pub use engine::init_engine;
+pub use launcher::Isolate;
+pub use launcher::Launcher;
+pub use launcher::Spare;
+pub use script_error::locate;
+pub use tenon_platform::message;

@@ -1,0 +1,79 @@
+//! Standard output and error of an extension: a pipe that ends in its log.
+//!
+//! `console.*` does not come this way (it is an op). What does is `process.stdout.write` and the
+//! output of child processes that inherit it. The pipe is read on a thread of its own, one for all
+//! isolates, because the isolate may block in the very write that fills the pipe.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::LazyLock;
+
+use deno_runtime::deno_io::Stdio;
+use deno_runtime::deno_io::StdioPipe;
+use tokio::io::AsyncBufReadExt;
+use tokio::io::BufReader;
+use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
+
+use crate::launcher::Outbox;
+use crate::limits::MAX_OUTPUT_LINE_BYTES;
+use crate::message::FromIsolate;
+use crate::message::LogLevel;
+use crate::message::LogRecord;
+
+/// The event loop on which all pipes are read; `None` if no thread could be had.
+static READER: LazyLock<Option<Handle>> = LazyLock::new(|| {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().ok()?;
+    let handle = runtime.handle().clone();
+    let thread = std::thread::Builder::new().name("tenon-output".into());
+    thread.spawn(move || runtime.block_on(std::future::pending::<()>())).ok()?;
+    Some(handle)
+});
+
+/// Standard input, output and error for a new isolate; what is written comes out of `outbox`.
+pub fn piped(outbox: Outbox) -> io::Result<Stdio> {
+    let (reader, writer) = io::pipe()?;
+    let reader = OwnedFd::from(reader);
+    if let Some(handle) = READER.as_ref() {
+        handle.spawn(forward(reader, outbox));
+    }
+    let writer = File::from(OwnedFd::from(writer));
+    Ok(Stdio {
+        stdin: StdioPipe::file(File::open("/dev/null")?),
+        stdout: StdioPipe::file(writer.try_clone()?),
+        stderr: StdioPipe::file(writer),
+    })
+}
+
+async fn forward(reader: OwnedFd, outbox: Outbox) {
+    // Dropping the reader makes later writes fail instead of blocking for ever.
+    let Ok(reader) = pipe::Receiver::from_owned_fd(reader) else { return };
+    let mut reader = BufReader::new(reader);
+    let mut line = Vec::new();
+    loop {
+        let (taken, complete) = match reader.fill_buf().await {
+            Ok([]) | Err(_) => break,
+            Ok(available) => {
+                let room = MAX_OUTPUT_LINE_BYTES - line.len();
+                let end = available.iter().position(|&byte| byte == b'\n');
+                let taken = end.map_or(available.len(), |end| end + 1).min(room);
+                line.extend_from_slice(&available[..taken]);
+                (taken, line.ends_with(b"\n") || line.len() == MAX_OUTPUT_LINE_BYTES)
+            }
+        };
+        reader.consume(taken);
+        if complete {
+            send(&outbox, &mut line);
+        }
+    }
+    if !line.is_empty() {
+        send(&outbox, &mut line);
+    }
+}
+
+fn send(outbox: &Outbox, line: &mut Vec<u8>) {
+    let text = String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned();
+    line.clear();
+    outbox.send(FromIsolate::Log(LogRecord { level: LogLevel::Info, text }));
+}

@@ -1,0 +1,138 @@
+//! The thread of one isolate, from the first instruction to the last.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use deno_core::v8;
+use tokio::sync::oneshot;
+use tokio::sync::watch;
+
+use crate::children;
+use crate::driver;
+use crate::engine::EngineError;
+use crate::launcher::Claim;
+use crate::launcher::Outbox;
+use crate::limits;
+use crate::message::EndReason;
+use crate::message::FromIsolate;
+use crate::worker;
+
+/// Ends JavaScript from outside, whatever it is doing.
+#[derive(Clone, Default)]
+pub struct Terminator(Arc<Mutex<TerminatorState>>);
+
+#[derive(Default)]
+struct TerminatorState {
+    handle: Option<v8::IsolateHandle>,
+    threads: Vec<i32>,
+    reason: Option<String>,
+    wake: Option<std::task::Waker>,
+}
+
+impl Terminator {
+    /// Terminates; the first reason given is the one that is reported.
+    pub fn terminate(&self, reason: &str) {
+        let Ok(mut state) = self.0.lock() else { return };
+        state.reason.get_or_insert_with(|| reason.to_owned());
+        if let Some(handle) = &state.handle {
+            handle.terminate_execution();
+        }
+        // A synchronous child process would hold the thread as long as it runs.
+        state.threads.iter().for_each(|&thread| children::kill_all(thread));
+        if let Some(waker) = state.wake.take() {
+            waker.wake();
+        }
+    }
+
+    /// Why it was terminated, if it was.
+    pub fn reason(&self) -> Option<String> {
+        self.0.lock().ok()?.reason.clone()
+    }
+
+    /// Wakes the given task on termination, so that an isolate that waits for work notices.
+    pub fn notify(&self, waker: &std::task::Waker) {
+        if let Ok(mut state) = self.0.lock() {
+            state.wake = Some(waker.clone());
+        }
+    }
+
+    /// Counts the calling thread among those that start processes for the extension.
+    pub fn attach_thread(&self) {
+        if let Ok(mut state) = self.0.lock() {
+            state.threads.push(children::current_thread());
+        }
+    }
+
+    fn attach(&self, handle: v8::IsolateHandle) {
+        if let Ok(mut state) = self.0.lock() {
+            state.handle = Some(handle);
+        }
+    }
+
+    /// Ends the extension's processes, while the threads that started them still exist.
+    fn detach(&self) {
+        if let Ok(mut state) = self.0.lock() {
+            state.handle = None;
+            state.threads.drain(..).for_each(children::kill_all);
+        }
+    }
+}
+
+/// Starts the thread. It bootstraps an engine instance, waits for its claim and serves it.
+pub fn spawn(
+    id: &str,
+    heap_bytes: usize,
+    claim: oneshot::Receiver<Claim>,
+    outbox: Outbox,
+    terminator: Terminator,
+    ended: watch::Sender<bool>,
+) -> Result<(), EngineError> {
+    crate::init_engine();
+    let builder =
+        std::thread::Builder::new().name(id.to_owned()).stack_size(limits::THREAD_STACK_BYTES);
+    let run = move || {
+        let reason = live(heap_bytes, claim, &outbox, &terminator);
+        if let Some(reason) = reason {
+            outbox.send(FromIsolate::Ended(reason));
+        }
+        let _ = ended.send(true);
+    };
+    builder.spawn(run).map(drop).map_err(|source| EngineError::Thread { id: id.to_owned(), source })
+}
+
+/// The life of the thread; `None` if nobody ever claimed it.
+fn live(
+    heap_bytes: usize,
+    claim: oneshot::Receiver<Claim>,
+    outbox: &Outbox,
+    terminator: &Terminator,
+) -> Option<EndReason> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(limits::MAX_BLOCKING_THREADS)
+        .thread_keep_alive(limits::BLOCKING_THREAD_KEEP_ALIVE)
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return Some(EndReason::Setup { message: error.to_string() }),
+    };
+    let reason = {
+        // The engine schedules work on the runtime it was made in.
+        let _inside = runtime.enter();
+        terminator.attach_thread();
+        match worker::create(heap_bytes, outbox.clone(), terminator) {
+            Ok(mut worker) => {
+                terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
+                let reason =
+                    runtime.block_on(driver::serve(&mut worker, claim, outbox, terminator));
+                terminator.detach();
+                drop(worker);
+                reason
+            }
+            Err(error) => Some(EndReason::Setup { message: error.to_string() }),
+        }
+    };
+    // Blocking tasks that nobody waits for must not hold the thread.
+    runtime.shutdown_background();
+    reason
+}
