@@ -1,0 +1,129 @@
+//! The user's configuration: `config.toml` in the home folder. Nothing in a repository can add to it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::grants::Profile;
+
+/// The name of the file in the home folder.
+pub const FILE_NAME: &str = "config.toml";
+
+/// What the user has configured.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// By extension: `scope:name`, or a name for every scope. `"*"` is for all others.
+    #[serde(default)]
+    pub extensions: BTreeMap<String, ExtensionConfig>,
+}
+
+/// What the user has configured for one extension: a profile, what is different from it, and limits.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ExtensionConfig {
+    /// Where to start from.
+    pub profile: Option<Profile>,
+    /// Paths that may be read beside those of the profile.
+    #[serde(default)]
+    pub allow_read: Vec<String>,
+    /// Paths that may not be read.
+    #[serde(default)]
+    pub deny_read: Vec<String>,
+    /// Paths that may be written beside those of the profile.
+    #[serde(default)]
+    pub allow_write: Vec<String>,
+    /// Paths that may not be written.
+    #[serde(default)]
+    pub deny_write: Vec<String>,
+    /// Hosts that may be reached beside those of the profile.
+    #[serde(default)]
+    pub allow_net: Vec<String>,
+    /// Hosts that may not be reached.
+    #[serde(default)]
+    pub deny_net: Vec<String>,
+    /// Programs that may be started beside those of the profile.
+    #[serde(default)]
+    pub allow_run: Vec<String>,
+    /// Programs that may not be started.
+    #[serde(default)]
+    pub deny_run: Vec<String>,
+    /// Secret environment variables that are passed on.
+    #[serde(default)]
+    pub allow_env: Vec<String>,
+    /// Environment variables that are not passed on.
+    #[serde(default)]
+    pub deny_env: Vec<String>,
+    /// The largest heap, in megabytes.
+    pub heap_mb: Option<u32>,
+    /// How long it may take to join, in seconds.
+    pub start_deadline_s: Option<u32>,
+}
+
+/// The configuration could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file is there but cannot be read.
+    #[error("{path} cannot be read: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("{path} is not a valid configuration:\n{source}")]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: Box<toml::de::Error>,
+    },
+}
+
+impl Config {
+    /// Reads the configuration of a home folder; without a file it is empty.
+    pub fn read(home: &Path) -> Result<Self, ConfigError> {
+        let path = home.join(FILE_NAME);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => toml::from_str(&text)
+                .map_err(|source| ConfigError::Parse { path, source: Box::new(source) }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(source) => Err(ConfigError::Read { path, source }),
+        }
+    }
+
+    /// What holds for one extension: the most particular entry that there is.
+    pub fn of(&self, id: &str, name: &str) -> ExtensionConfig {
+        [id, name, "*"]
+            .iter()
+            .find_map(|key| self.extensions.get(*key))
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_particular_entry_counts() {
+        let config: Config = toml::from_str(
+            "[extensions.\"*\"]\nprofile = \"none\"\n[extensions.\"project:a\"]\nprofile = \"workspace\"",
+        )
+        .unwrap();
+        assert_eq!(config.of("project:a", "a").profile, Some(Profile::Workspace));
+        assert_eq!(config.of("user:a", "a").profile, Some(Profile::None));
+    }
+
+    #[test]
+    fn a_mistake_is_shown_with_its_place() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join(FILE_NAME), "[extensions.a]\nprofil = 1\n").unwrap();
+        let message = Config::read(temp.path()).unwrap_err().to_string();
+        assert!(message.contains("config.toml") && message.contains("profil"), "{message}");
+    }
+}

@@ -1,0 +1,215 @@
+//! One extension as the host sees it.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tenon_isolate::message::EndReason;
+use tenon_isolate::message::ReadyReport;
+use tenon_isolate::message::ScriptError;
+
+use crate::discovery::Found;
+use crate::discovery::Scope;
+use crate::tool::ToolDeclaration;
+
+/// Where an extension is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Its isolate is loading it.
+    Starting,
+    /// It has joined; its tools can be called.
+    Running,
+    /// It did not load, or ended by itself.
+    Failed,
+    /// It lies in a workspace that the user has not trusted; nothing of it was executed.
+    Untrusted,
+    /// Another extension of the same name is used instead.
+    Shadowed,
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Failed => "failed",
+            Self::Untrusted => "untrusted",
+            Self::Shadowed => "shadowed",
+        })
+    }
+}
+
+/// Why an extension does not run: what happened, where, and what to do.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoadError {
+    /// What happened.
+    pub message: String,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// One-based.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// One-based.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The text of that line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_line: Option<String>,
+    /// Where it was called from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl LoadError {
+    /// An error without a place.
+    pub fn new(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
+        let error = ScriptError::message(message);
+        Self { hint: hint.into(), ..Self::from(error) }
+    }
+
+    /// Why an isolate ended, as an error; `None` if it was told to.
+    pub fn from_end(reason: EndReason) -> Option<Self> {
+        Some(match reason {
+            EndReason::Stopped => return None,
+            EndReason::Script(error) => error.into(),
+            EndReason::Exited { code, joined: false } => Self::new(
+                format!("the extension called process.exit({code}) while it was loading"),
+                "an extension stays loaded; remove the call, or throw an error instead".to_owned(),
+            ),
+            EndReason::Exited { code, joined: true } => {
+                Self::new(format!("the extension called process.exit({code})"), None)
+            }
+            EndReason::NoJoin { deadline_ms } => Self::new(
+                format!(
+                    "joinSession was not called within {} seconds",
+                    deadline_ms as f64 / 1000.0
+                ),
+                "call `await joinSession({...})` at the top level; what takes longer can be done \
+                 after it"
+                    .to_owned(),
+            ),
+            EndReason::Terminated { limit } => {
+                Self::new(format!("the extension was terminated: {limit}"), None)
+            }
+            EndReason::Setup { message } => Self::new(message, None),
+        })
+    }
+}
+
+impl From<ScriptError> for LoadError {
+    fn from(error: ScriptError) -> Self {
+        Self {
+            message: error.message,
+            file: error.file,
+            line: error.line,
+            column: error.column,
+            source_line: error.source_line,
+            stack: error.stack,
+            hint: None,
+        }
+    }
+}
+
+/// What there is to know of an extension; the shape of `tenon ext list --json`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExtensionInfo {
+    /// `scope:name`.
+    pub id: String,
+    /// The name of its folder.
+    pub name: String,
+    /// Its scope.
+    pub source: Scope,
+    /// Its entry file, or its folder where there is none.
+    pub path: PathBuf,
+    /// Where it is in its life.
+    pub status: Status,
+    /// Why it does not run.
+    pub error: Option<LoadError>,
+    /// The tools it registered.
+    pub tools: Vec<ToolDeclaration>,
+    /// The hooks it registered, by name.
+    pub hooks: Vec<String>,
+    /// The slash commands it registered.
+    pub commands: Vec<CommandDeclaration>,
+    /// The canvases it registered.
+    pub canvases: Vec<serde_json::Value>,
+    /// How often it was loaded; zero if never.
+    pub generation: u32,
+    /// SHA-256 of its entry file, in hexadecimal.
+    pub hash: Option<String>,
+    /// `v8` or `quickjs`.
+    pub engine: &'static str,
+    /// What getting ready cost; only of running extensions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready: Option<ReadyReport>,
+}
+
+/// A slash command as an extension declares it.
+#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+pub struct CommandDeclaration {
+    /// Without the slash.
+    pub name: String,
+    /// What it does.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// What an extension passes to `joinSession`.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Registration {
+    pub tools: Vec<ToolDeclaration>,
+    pub hooks: Vec<String>,
+    pub commands: Vec<CommandDeclaration>,
+    pub canvases: Vec<serde_json::Value>,
+}
+
+impl ExtensionInfo {
+    /// An extension that was found and not loaded yet.
+    pub fn new(found: &Found) -> Self {
+        let path = found.entry.clone().unwrap_or_else(|_| found.folder.clone());
+        let hash = found.entry.as_ref().ok().and_then(|entry| hash_of(entry));
+        Self {
+            id: found.id(),
+            name: found.name.clone(),
+            source: found.scope,
+            path,
+            status: Status::Starting,
+            error: None,
+            tools: Vec::new(),
+            hooks: Vec::new(),
+            commands: Vec::new(),
+            canvases: Vec::new(),
+            generation: 0,
+            hash,
+            engine: tenon_isolate::engine_info().name,
+            ready: None,
+        }
+    }
+
+    /// Takes over what the extension registered.
+    pub fn register(&mut self, registration: Registration) {
+        self.tools = registration.tools;
+        self.hooks = registration.hooks;
+        self.commands = registration.commands;
+        self.canvases = registration.canvases;
+    }
+
+    /// It does not run, for this reason. What it had registered is gone.
+    pub fn fail(&mut self, status: Status, error: LoadError) {
+        self.status = status;
+        self.error = Some(error);
+        self.ready = None;
+        self.register(Registration::default());
+    }
+}
+
+fn hash_of(path: &std::path::Path) -> Option<String> {
+    use sha2::Digest;
+    let digest = sha2::Sha256::digest(std::fs::read(path).ok()?);
+    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}

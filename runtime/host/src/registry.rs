@@ -1,0 +1,146 @@
+//! Which extension owns which tool, and whether arguments fit.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::tool::ToolDeclaration;
+
+/// A tool and its owner.
+struct Entry {
+    extension: String,
+    path: PathBuf,
+    validator: Option<jsonschema::Validator>,
+}
+
+/// All tools of all running extensions, by name.
+#[derive(Default)]
+pub struct Registry(HashMap<String, Entry>);
+
+impl Registry {
+    /// Adds the tools of an extension, replacing those it had. If a name belongs to another
+    /// extension, nothing changes and the error names both files.
+    pub fn register(
+        &mut self,
+        extension: &str,
+        path: &Path,
+        tools: &[ToolDeclaration],
+    ) -> Result<Vec<String>, String> {
+        for tool in tools {
+            if let Some(owner) = self.0.get(&tool.name).filter(|owner| owner.extension != extension)
+            {
+                return Err(format!(
+                    "the tool name \"{}\" is already taken by {} ({}); {} ({}) was not loaded",
+                    tool.name,
+                    owner.extension,
+                    owner.path.display(),
+                    extension,
+                    path.display(),
+                ));
+            }
+        }
+        self.remove(extension);
+        let mut warnings = Vec::new();
+        for tool in tools {
+            let validator = match tool.parameters.as_ref().map(jsonschema::validator_for) {
+                Some(Ok(validator)) => Some(validator),
+                Some(Err(error)) => {
+                    let name = &tool.name;
+                    warnings.push(format!(
+                        "the parameters of \"{name}\" are not valid JSON Schema: {error}"
+                    ));
+                    None
+                }
+                None => None,
+            };
+            let entry = Entry { extension: extension.to_owned(), path: path.to_owned(), validator };
+            self.0.insert(tool.name.clone(), entry);
+        }
+        Ok(warnings)
+    }
+
+    /// Removes an extension's tools.
+    pub fn remove(&mut self, extension: &str) {
+        self.0.retain(|_, entry| entry.extension != extension);
+    }
+
+    /// Whose tool it is.
+    pub fn owner(&self, tool: &str) -> Option<&str> {
+        self.0.get(tool).map(|entry| entry.extension.as_str())
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.0.keys().cloned().collect();
+        names.sort();
+        names
+    }
+
+    /// How arguments differ from the tool's schema, one line each.
+    pub fn mismatches(&self, tool: &str, args: &Value) -> Vec<String> {
+        let Some(validator) = self.0.get(tool).and_then(|entry| entry.validator.as_ref()) else {
+            return Vec::new();
+        };
+        let describe = |error: jsonschema::ValidationError<'_>| {
+            let place = error.instance_path().to_string();
+            if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
+        };
+        validator.iter_errors(args).map(describe).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tool(name: &str) -> ToolDeclaration {
+        serde_json::from_value(json!({
+            "name": name,
+            "parameters": { "type": "object", "properties": { "n": { "type": "number" } }, "required": ["n"] },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_taken_name_fails_the_newcomer_and_names_both_files() {
+        let mut registry = Registry::default();
+        registry.register("project:a", Path::new("/a.mjs"), &[tool("t")]).unwrap();
+        let error = registry
+            .register("project:b", Path::new("/b.mjs"), &[tool("u"), tool("t")])
+            .unwrap_err();
+        assert!(error.contains("/a.mjs") && error.contains("/b.mjs"), "{error}");
+        assert_eq!(registry.names(), ["t"]);
+        assert_eq!(registry.owner("t"), Some("project:a"));
+    }
+
+    #[test]
+    fn registering_again_replaces_what_the_extension_had() {
+        let mut registry = Registry::default();
+        registry.register("a", Path::new("/a"), &[tool("one"), tool("two")]).unwrap();
+        registry.register("a", Path::new("/a"), &[tool("two"), tool("three")]).unwrap();
+        assert_eq!(registry.names(), ["three", "two"]);
+    }
+
+    #[test]
+    fn arguments_that_do_not_fit_are_described() {
+        let mut registry = Registry::default();
+        registry.register("a", Path::new("/a"), &[tool("t")]).unwrap();
+        assert!(registry.mismatches("t", &json!({ "n": 1 })).is_empty());
+        let mismatches = registry.mismatches("t", &json!({ "n": "one" }));
+        assert!(mismatches[0].contains("/n") && mismatches[0].contains("number"), "{mismatches:?}");
+        assert!(registry.mismatches("t", &json!({}))[0].contains("required"));
+    }
+
+    #[test]
+    fn a_bad_schema_is_a_warning() {
+        let mut registry = Registry::default();
+        let mut bad = tool("t");
+        bad.parameters = Some(json!({ "type": "nonsense" }));
+        assert_eq!(registry.register("a", Path::new("/a"), &[bad]).unwrap().len(), 1);
+        assert!(registry.mismatches("t", &json!(1)).is_empty());
+    }
+}

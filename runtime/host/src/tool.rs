@@ -1,0 +1,100 @@
+//! Tools: what an extension declares, and what a call gives back.
+
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::Map;
+use serde_json::Value;
+use tenon_isolate::message::ScriptError;
+
+/// A tool as an extension declares it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolDeclaration {
+    /// Unique among all extensions.
+    pub name: String,
+    /// What the model is told.
+    #[serde(default)]
+    pub description: String,
+    /// JSON Schema of the arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Value>,
+    /// Flags and metadata that the host passes on.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultType {
+    /// As wanted.
+    Success,
+    /// The tool says it failed, or threw.
+    Failure,
+    /// The user said no; the turn ends.
+    Rejected,
+    /// A rule said no.
+    Denied,
+    /// It took too long.
+    Timeout,
+}
+
+/// What a tool call gives back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResult {
+    /// What the model sees.
+    pub text_result_for_llm: String,
+    /// How it ended.
+    pub result_type: ResultType,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Where it went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    /// Everything else the handler returned.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Location {
+    /// The file.
+    pub file: String,
+    /// One-based.
+    pub line: u32,
+    /// One-based.
+    pub column: u32,
+}
+
+impl ToolResult {
+    /// A failure that happened on our side.
+    pub fn failure(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            text_result_for_llm: message.clone(),
+            result_type: ResultType::Failure,
+            error: Some(message),
+            location: None,
+            rest: Map::new(),
+        }
+    }
+
+    /// Reads what the SDK sent. A stack becomes a place; the rest of it is of no use to a model.
+    pub fn from_reply(reply: Value) -> Self {
+        let mut result: Self = match serde_json::from_value(reply) {
+            Ok(result) => result,
+            Err(error) => return Self::failure(format!("the tool's result is not valid: {error}")),
+        };
+        if let Some(Value::String(stack)) = result.rest.remove("stack") {
+            let error = ScriptError { stack: Some(stack), ..ScriptError::default() };
+            let error = tenon_isolate::locate(error);
+            if let (Some(file), Some(line), Some(column)) = (error.file, error.line, error.column) {
+                result.location = Some(Location { file, line, column });
+            }
+        }
+        result
+    }
+}
