@@ -1,0 +1,7 @@
+//! One file for each command.
+
+pub mod bench;
+pub mod call;
+pub mod demo;
+pub mod engine_info;
+pub mod ext;

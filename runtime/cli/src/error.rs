@@ -1,0 +1,54 @@
+//! What the program says when it cannot do what it was asked: what happened, why, what to do.
+
+use anstream::eprintln;
+
+use crate::output::BOLD;
+use crate::output::GREEN;
+use crate::output::RED;
+
+/// An error for a person to read.
+#[derive(Debug)]
+pub struct CliError {
+    message: String,
+    hints: Vec<String>,
+}
+
+impl CliError {
+    /// What happened.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hints: Vec::new() }
+    }
+
+    /// What to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Prints it to standard error.
+    #[expect(clippy::print_stderr, reason = "this is where errors are printed")]
+    pub fn print(&self) {
+        eprintln!("{RED}error{RED:#}{BOLD}:{BOLD:#} {}", self.message);
+        for hint in &self.hints {
+            eprintln!("{GREEN}hint{GREEN:#}{BOLD}:{BOLD:#} {hint}");
+        }
+    }
+}
+
+impl From<tenon_host::config::ConfigError> for CliError {
+    fn from(error: tenon_host::config::ConfigError) -> Self {
+        Self::new(error.to_string()).hint("correct the file, or move it away")
+    }
+}
+
+impl From<std::io::Error> for CliError {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for CliError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}

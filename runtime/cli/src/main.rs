@@ -1,0 +1,45 @@
+//! `tenon`: runs Copilot-style extensions for every coding agent that speaks ACP.
+
+mod args;
+mod commands;
+mod error;
+mod output;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Args;
+use crate::args::Command;
+use crate::error::CliError;
+
+fn main() -> ExitCode {
+    // Before any other thread exists: some processors let the engine's memory be touched only by
+    // threads that descend from the one that initialised it.
+    tenon_host::isolate::init_engine();
+    let args = Args::parse();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(run(args)),
+        Err(error) => Err(CliError::new(format!("no event loop could be started: {error}"))),
+    };
+    outcome.unwrap_or_else(|error| {
+        error.print();
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(args: Args) -> Result<ExitCode, CliError> {
+    if args.engine_info {
+        return commands::engine_info::run(args.json);
+    }
+    match &args.command {
+        Some(Command::Ext(command)) => commands::ext::run(&args, command).await,
+        Some(Command::Call(call)) => commands::call::run(&args, call).await,
+        Some(Command::Demo) => commands::demo::run(&args).await,
+        Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
+        None => Err(CliError::new("no command was given").hint("tenon --help lists them")),
+    }
+}

@@ -1,0 +1,82 @@
+//! The host for the directory the program works in.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use tenon_host::Host;
+use tenon_host::HostOptions;
+use tenon_host::discovery::Scope;
+use tenon_host::isolate::Spare;
+
+use crate::args::Args;
+use crate::error::CliError;
+use crate::output::Progress;
+
+/// A host with every extension loaded.
+pub async fn load(args: &Args) -> Result<Host, CliError> {
+    let host = Host::new(options(args)?)?;
+    let _progress = Progress::start("loading extensions ...");
+    host.load().await;
+    Ok(host)
+}
+
+/// What the command line says about where to work.
+fn options(args: &Args) -> Result<HostOptions, CliError> {
+    let cwd = match &args.cwd {
+        Some(cwd) => cwd.clone(),
+        None => std::env::current_dir()
+            .map_err(|error| CliError::new(format!("the current directory is gone: {error}")))?,
+    };
+    let cwd = directory("--cwd", &cwd)?;
+    // Where threads cannot have directories of their own, this one is everybody's.
+    std::env::set_current_dir(&cwd)
+        .map_err(|error| CliError::new(format!("{} cannot be entered: {error}", cwd.display())))?;
+    let folders: Result<Vec<_>, _> =
+        args.extension_folders.iter().map(|folder| directory("--extensions", folder)).collect();
+    Ok(HostOptions {
+        cwd,
+        home: home(args)?,
+        extension_folders: folders?,
+        trusted: args.trust,
+        spare: Spare::None,
+    })
+}
+
+/// Tenon's own folder.
+pub fn home(args: &Args) -> Result<PathBuf, CliError> {
+    let home = args
+        .home
+        .clone()
+        .or_else(|| std::env::var_os("TENON_HOME").map(PathBuf::from))
+        .or_else(|| std::env::home_dir().map(|home| home.join(".tenon")))
+        .ok_or_else(|| {
+            CliError::new("there is no home directory").hint("set TENON_HOME or pass --home DIR")
+        })?;
+    Ok(std::path::absolute(home)?)
+}
+
+fn directory(option: &str, path: &Path) -> Result<PathBuf, CliError> {
+    let found = std::fs::canonicalize(path).map_err(|error| {
+        CliError::new(format!("{option}: {} cannot be entered: {error}", path.display()))
+    })?;
+    if !found.is_dir() {
+        return Err(CliError::new(format!("{option}: {} is not a directory", path.display())));
+    }
+    Ok(found)
+}
+
+/// Says where extensions were looked for and none was found.
+pub fn nothing_found(host: &Host) -> CliError {
+    let mut message = String::from("no extensions were found. Looked in:");
+    for (scope, folder) in &host.places().roots {
+        let note = if folder.is_dir() { "" } else { " (not there)" };
+        let what = match scope {
+            Scope::User => "user",
+            Scope::Project => "project",
+            Scope::Folder => "--extensions",
+        };
+        message += &format!("\n  {what:<12}  {}{note}", folder.display());
+    }
+    CliError::new(message)
+        .hint("an extension is a folder with an extension.mjs in one of these places")
+}
