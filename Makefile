@@ -1,0 +1,58 @@
+# Everything starts with `make demo` or `make test`: both install what is missing, choose the engine
+# and share one build. Settings, from the environment or the command line:
+#   ENGINE=v8|quickjs    instead of choosing
+#   RUSTY_V8_ARCHIVE     V8's prebuilt static library (a file or a URL)
+#   RUSTY_V8_MIRROR      where to find the releases that V8's crate downloads from
+#   CARGO_TARGET_DIR     where to build; not in the clone unless you say so
+#   PREFIX               where `make install` puts bin/tenon
+#   ARGS                 more arguments for test, demo and bench
+
+.DEFAULT_GOAL := help
+# The steps share one target folder, so side by side they would only wait for cargo's lock.
+.NOTPARALLEL:
+.PHONY: help demo test build bench lint fmt setup engine install tools
+
+ifneq ($(filter-out v8 quickjs,$(ENGINE)),)
+$(error ENGINE=$(ENGINE): the engines are v8 and quickjs)
+endif
+
+# $(shell) does not see what is set on make's command line.
+settings = $(foreach v,ENGINE RUSTY_V8_ARCHIVE RUSTY_V8_MIRROR CARGO_TARGET_DIR CARGO_HOME XDG_CACHE_HOME,$(if $($v),$v='$($v)'))
+
+# Choosing may ask the network, so it happens at the first use and once: the variable replaces itself.
+engine = $(eval engine := $$(shell $$(settings) scripts/engine.sh || echo none))$(engine)
+
+help: ## Show this list
+	@echo 'usage: make TARGET [ENGINE=v8|quickjs] [ARGS=...]'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' Makefile | while IFS='	' read -r name what; do printf '  %-9s%s\n' "$$name" "$$what"; done
+
+demo: build ## Build, then watch extensions load, answer calls and fail safely
+	@scripts/task.sh demo $(engine) $(ARGS)
+
+test: build ## Build, then run all tests
+	@scripts/task.sh test $(engine) $(ARGS)
+
+build: setup ## Build tenon; the last line is the path of the binary
+	@scripts/task.sh build $(engine)
+
+bench: build ## Build, then measure what it costs to start extensions
+	@scripts/task.sh bench $(engine) $(ARGS)
+
+lint: setup ## Check formatting, clippy's lints and the documentation; no warning passes
+	@scripts/task.sh lint $(engine)
+
+fmt: ## Format the Rust code
+	@scripts/task.sh fmt
+
+# Apart from `setup`, because choosing an engine needs some of the tools.
+tools:
+	@scripts/setup.sh
+
+setup: tools ## Install the Debian packages that are missing
+	@scripts/setup.sh $(engine)
+
+engine: ## Print the engine that would be used
+	@scripts/task.sh engine $(engine)
+
+install: build ## Copy tenon to ~/.local/bin, or to PREFIX/bin
+	@scripts/task.sh install $(engine)

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# task.sh TASK [ENGINE [ARGUMENT...]]: the steps behind the Makefile's targets.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+task=$1
+engine=${2:-}
+shift $(($# < 2 ? $# : 2))
+
+if [ "$task" = engine ]; then
+  [ "$engine" != none ] && echo "$engine"
+  exit
+fi
+need_cargo
+if [ "$task" = fmt ]; then exec cargo fmt --all; fi
+
+features=()
+case $engine in
+  v8) settle_v8 ;;
+  quickjs)
+    features=(--no-default-features --features quickjs)
+    # The back end's build script does not watch this variable, so the clone's path in it makes nothing
+    # build again.
+    if [ -z "${CMAKE_TOOLCHAIN_FILE:-}" ] && [ -d /usr/include/simde ]; then
+      export CMAKE_TOOLCHAIN_FILE="$root/scripts/quickjs-toolchain.cmake"
+    fi
+    ;;
+  # No engine was chosen; why has been said.
+  *) exit 1 ;;
+esac
+# The same for every task, or cargo would build the crates once per task.
+selection=(--locked --workspace ${features[@]+"${features[@]}"})
+
+export TENON_ENGINE=$engine
+export TENON_BIN="$CARGO_TARGET_DIR/$engine/tenon"
+
+case $task in
+  build)
+    nice cargo build "${selection[@]}" --bins
+    built="$CARGO_TARGET_DIR/debug/tenon"
+    [ -x "$built" ] || die "cargo built no $built; is a target triple set in cargo's configuration?"
+    # The next build with the other engine replaces cargo's own copy.
+    mkdir -p "$(dirname "$TENON_BIN")"
+    ln -f "$built" "$TENON_BIN" 2>/dev/null || cp -f "$built" "$TENON_BIN"
+    if [ "$engine" = v8 ] && [ -n "${RUSTY_V8_ARCHIVE:-}" ]; then
+      printf '%s\n' "$v8_version" "$RUSTY_V8_ARCHIVE" >"$v8_record"
+    elif [ "$engine" = v8 ]; then
+      rm -f "$v8_record"
+    fi
+    printf '%s\n' "$TENON_BIN"
+    ;;
+
+  test)
+    if cargo nextest --version >/dev/null 2>&1; then
+      run=(cargo nextest run)
+    else
+      # Spelt out to leave documentation tests out: each would link the engine again.
+      run=(cargo test --lib --bins --tests --examples)
+    fi
+    # Only compiling is nice: tests have deadlines.
+    nice "${run[@]}" "${selection[@]}" --no-run
+    if [ "${CI:-}" = true ]; then run+=(--no-fail-fast); fi
+    "${run[@]}" "${selection[@]}" "$@"
+    ;;
+
+  lint)
+    for tool in fmt clippy; do
+      cargo "$tool" --version >/dev/null 2>&1 || die "cargo $tool is missing: run 'rustup component add rustfmt clippy'"
+    done
+    cargo fmt --all --check
+    nice cargo clippy "${selection[@]}" --all-targets -- -D warnings
+    RUSTDOCFLAGS="${RUSTDOCFLAGS:-} -D warnings" nice cargo doc "${selection[@]}" --no-deps
+    ;;
+
+  demo) exec "$TENON_BIN" demo "$@" ;;
+  bench) exec "$TENON_BIN" bench start "$@" ;;
+
+  install)
+    folder="${DESTDIR:-}$(absolute "${PREFIX:-$HOME/.local}")/bin"
+    mkdir -p "$folder"
+    install -m 755 "$TENON_BIN" "$folder/tenon"
+    say "installed $folder/tenon"
+    case :$PATH: in *":$folder:"*) ;; *) say "$folder is not in PATH" ;; esac
+    ;;
+
+  *) die "task.sh: no task '$task'" ;;
+esac
