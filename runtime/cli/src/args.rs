@@ -97,6 +97,9 @@ pub struct CallArgs {
     /// Its arguments as a JSON object, or - to read them from standard input
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub args: String,
+    /// Print the extension's log to standard error
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 /// `tenon bench`.

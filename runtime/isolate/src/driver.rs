@@ -81,6 +81,11 @@ pub async fn serve(
 
 /// Loads what most extensions need, as long as nobody is waiting.
 async fn warm_up(worker: &mut Worker, claim: oneshot::Receiver<Claim>) -> Option<Claim> {
+    #[cfg(feature = "quickjs")]
+    if let Ok(url) = ModuleSpecifier::parse(crate::modules::internal::ALL) {
+        // Loading registers the names; if it failed, the first import that needs one would say so.
+        let _ = worker.runtime.load_side_es_module(&url).await;
+    }
     let mut claim = pin!(claim);
     if let Ok(claim) = claim.try_recv() {
         return Some(claim);
@@ -111,7 +116,7 @@ fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
         state.put(permissions.clone());
     }
     let folder = spec.entry.parent().unwrap_or(Path::new("/")).to_owned();
-    worker.loader.adopt(folder, permissions);
+    worker.loader.adopt(spec.id.clone(), folder, permissions);
     let entry = spec.entry.to_string_lossy().into_owned();
     call(&mut worker.runtime, &worker.functions.adopt, &[entry.into(), spec.id.clone().into()])
         .map_err(|error| error.to_string())
@@ -132,7 +137,8 @@ fn limit_heap(runtime: &mut JsRuntime, bytes: usize, terminator: &Terminator) {
     runtime.add_near_heap_limit_callback(move |current, _initial| {
         if current >= bytes {
             let megabytes = bytes / (1024 * 1024);
-            terminator.terminate(&format!("its heap reached the limit of {megabytes} MB"));
+            let limit = format!("its heap reached the limit of {megabytes} MB");
+            terminator.terminate(EndReason::Terminated { limit });
         }
         current + HEAP_UNWIND_BYTES
     });
@@ -198,12 +204,13 @@ type Evaluation = Pin<Box<dyn Future<Output = Result<(), CoreError>>>>;
 
 impl Driver<'_> {
     async fn run(mut self, url: &ModuleSpecifier) -> EndReason {
+        let deadline = Duration::from_millis(self.spec.limits.start_deadline_ms);
+        self.terminator.watch_start(deadline);
         let loaded = self.worker.runtime.load_main_es_module(url).await;
         let mut evaluation: Option<Evaluation> = match loaded {
             Ok(id) => Some(Box::pin(self.worker.runtime.mod_evaluate(id))),
             Err(error) => return self.failure(&error),
         };
-        let deadline = Duration::from_millis(self.spec.limits.start_deadline_ms);
         let mut start_deadline = pin!(tokio::time::sleep(deadline));
         let reason = poll_fn(|cx| {
             self.terminator.notify(cx.waker());
@@ -284,6 +291,7 @@ impl Driver<'_> {
                 // The first request of an extension that the host grants is `session.join`.
                 if result.is_ok() && self.joined == Joined::No {
                     self.joined = Joined::Yes(0);
+                    self.terminator.set_joined();
                 }
                 let state = self.worker.runtime.op_state();
                 state.borrow_mut().borrow_mut::<Bridge>().answer(request, result);
@@ -311,7 +319,7 @@ impl Driver<'_> {
             let joined = self.joined != Joined::No;
             return Some(EndReason::Exited { code: exit.code, joined });
         }
-        self.terminator.reason().map(|limit| EndReason::Terminated { limit })
+        self.terminator.reason()
     }
 
     fn failure(&self, error: &CoreError) -> EndReason {

@@ -3,6 +3,7 @@
 use std::sync::Once;
 
 use deno_core::JsRuntime;
+#[cfg(feature = "v8")]
 use deno_core::v8;
 use serde::Serialize;
 
@@ -50,8 +51,20 @@ pub fn engine_info() -> EngineInfo {
     }
 }
 
+#[cfg(feature = "v8")]
 fn engine_version() -> String {
     v8::V8::get_version().to_owned()
+}
+
+/// The back end reports the version of V8 whose interface it imitates, so QuickJS is asked itself.
+#[cfg(feature = "quickjs")]
+fn engine_version() -> String {
+    unsafe extern "C" {
+        fn JS_GetVersion() -> *const std::ffi::c_char;
+    }
+    // SAFETY: QuickJS is linked in and returns a constant, NUL-terminated string.
+    let version = unsafe { std::ffi::CStr::from_ptr(JS_GetVersion()) };
+    version.to_string_lossy().into_owned()
 }
 
 /// Initialises the engine. Call it on the main thread before any other thread exists: on processors

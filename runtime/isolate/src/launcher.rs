@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::engine::EngineError;
 use crate::limits::HEAP_BYTES;
 use crate::limits::TERMINATE_GRACE;
+use crate::message::EndReason;
 use crate::message::FromIsolate;
 use crate::message::LoadSpec;
 use crate::message::ToIsolate;
@@ -149,7 +150,7 @@ impl Isolate {
         self.send(ToIsolate::Stop);
         let patience = self.stop_deadline + TERMINATE_GRACE;
         if tokio::time::timeout(patience, self.wait()).await.is_err() {
-            self.terminator.terminate("it did not stop in time");
+            self.terminate("it did not stop in time");
             // A thread inside a blocking system call cannot be interrupted. It ends when the call
             // returns; nobody waits for it.
             let _ = tokio::time::timeout(patience, self.wait()).await;
@@ -158,7 +159,7 @@ impl Isolate {
 
     /// Ends the isolate now, giving the reason.
     pub fn terminate(&self, reason: &str) {
-        self.terminator.terminate(reason);
+        self.terminator.terminate(EndReason::Terminated { limit: reason.to_owned() });
     }
 
     /// Waits until the isolate's thread has ended.
@@ -171,7 +172,7 @@ impl Isolate {
 impl Drop for Isolate {
     fn drop(&mut self) {
         if !*self.ended.borrow() {
-            self.terminator.terminate("its host let go of it");
+            self.terminator.terminate(EndReason::Stopped);
         }
     }
 }

@@ -18,6 +18,7 @@
 //! # }
 //! ```
 
+mod background;
 mod children;
 mod code_cache;
 mod driver;

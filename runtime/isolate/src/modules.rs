@@ -1,6 +1,8 @@
 //! Finding and reading the modules of an extension.
 
 mod commonjs;
+#[cfg(feature = "quickjs")]
+pub mod internal;
 pub mod loader;
 pub mod node;
 mod typescript;

@@ -7,37 +7,24 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::LazyLock;
 
 use deno_runtime::deno_io::Stdio;
 use deno_runtime::deno_io::StdioPipe;
 use tokio::io::AsyncBufReadExt;
 use tokio::io::BufReader;
 use tokio::net::unix::pipe;
-use tokio::runtime::Handle;
 
+use crate::background;
 use crate::launcher::Outbox;
 use crate::limits::MAX_OUTPUT_LINE_BYTES;
 use crate::message::FromIsolate;
 use crate::message::LogLevel;
 use crate::message::LogRecord;
 
-/// The event loop on which all pipes are read; `None` if no thread could be had.
-static READER: LazyLock<Option<Handle>> = LazyLock::new(|| {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().ok()?;
-    let handle = runtime.handle().clone();
-    let thread = std::thread::Builder::new().name("tenon-output".into());
-    thread.spawn(move || runtime.block_on(std::future::pending::<()>())).ok()?;
-    Some(handle)
-});
-
 /// Standard input, output and error for a new isolate; what is written comes out of `outbox`.
 pub fn piped(outbox: Outbox) -> io::Result<Stdio> {
     let (reader, writer) = io::pipe()?;
-    let reader = OwnedFd::from(reader);
-    if let Some(handle) = READER.as_ref() {
-        handle.spawn(forward(reader, outbox));
-    }
+    background::spawn(forward(OwnedFd::from(reader), outbox));
     let writer = File::from(OwnedFd::from(writer));
     Ok(Stdio {
         stdin: StdioPipe::file(File::open("/dev/null")?),

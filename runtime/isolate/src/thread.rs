@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use deno_core::v8;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+use crate::background;
 use crate::children;
 use crate::driver;
 use crate::engine::EngineError;
@@ -25,15 +27,16 @@ pub struct Terminator(Arc<Mutex<TerminatorState>>);
 struct TerminatorState {
     handle: Option<v8::IsolateHandle>,
     threads: Vec<i32>,
-    reason: Option<String>,
+    reason: Option<EndReason>,
+    joined: bool,
     wake: Option<std::task::Waker>,
 }
 
 impl Terminator {
     /// Terminates; the first reason given is the one that is reported.
-    pub fn terminate(&self, reason: &str) {
+    pub fn terminate(&self, reason: EndReason) {
         let Ok(mut state) = self.0.lock() else { return };
-        state.reason.get_or_insert_with(|| reason.to_owned());
+        state.reason.get_or_insert(reason);
         if let Some(handle) = &state.handle {
             handle.terminate_execution();
         }
@@ -44,8 +47,29 @@ impl Terminator {
         }
     }
 
+    /// Notes that the extension has joined: its start deadline no longer counts.
+    pub fn set_joined(&self) {
+        if let Ok(mut state) = self.0.lock() {
+            state.joined = true;
+        }
+    }
+
+    /// Terminates the isolate if the extension has not joined when its deadline is over. The isolate
+    /// looks at its own clock too; this is for one that does not get to look.
+    pub fn watch_start(&self, deadline: Duration) {
+        let terminator = self.clone();
+        background::spawn(async move {
+            tokio::time::sleep(deadline + limits::TERMINATE_GRACE).await;
+            let joined = terminator.0.lock().map_or(true, |state| state.joined);
+            if !joined {
+                let deadline_ms = deadline.as_millis() as u64;
+                terminator.terminate(EndReason::NoJoin { deadline_ms });
+            }
+        });
+    }
+
     /// Why it was terminated, if it was.
-    pub fn reason(&self) -> Option<String> {
+    pub fn reason(&self) -> Option<EndReason> {
         self.0.lock().ok()?.reason.clone()
     }
 

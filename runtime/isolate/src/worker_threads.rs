@@ -43,7 +43,7 @@ pub fn creator(
         if let Ok(path) = args.main_module.to_file_path()
             && let Some(folder) = path.parent()
         {
-            loader.adopt(folder.to_owned(), args.permissions.clone());
+            loader.adopt("this worker".to_owned(), folder.to_owned(), args.permissions.clone());
         }
         let services = WebWorkerServiceOptions {
             blob_store: BlobStore::default_arc(),

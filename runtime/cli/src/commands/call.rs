@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 use tenon_host::CallError;
 use tenon_host::Host;
+use tenon_host::LogLine;
 use tenon_host::Status;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
@@ -25,8 +26,12 @@ pub async fn run(args: &Args, call: &CallArgs) -> Result<ExitCode, CliError> {
         result = host.call_tool(&call.tool, arguments) => result.map_err(|error| explain(error, &host)),
         _ = tokio::signal::ctrl_c() => Ok(ToolResult::failure("interrupted")),
     };
+    let owner = host.list().into_iter().find(|info| info.tools.iter().any(|t| t.name == call.tool));
     host.stop().await;
     let result = outcome?;
+    if call.verbose && let Some(owner) = owner {
+        print_log(&host.log(&owner));
+    }
     if args.json {
         output::json(&result)?;
     } else {
@@ -77,6 +82,13 @@ fn explain(error: CallError, host: &Host) -> CliError {
             described.hint(format!("not loaded: {}; tenon ext list says why", idle.join(", ")));
     }
     described
+}
+
+#[expect(clippy::print_stderr, reason = "the log is not output")]
+fn print_log(log: &[LogLine]) {
+    for line in log {
+        anstream::eprintln!("{DIM}{}{DIM:#}", line.text);
+    }
 }
 
 #[expect(clippy::print_stderr, reason = "a failure is not output")]

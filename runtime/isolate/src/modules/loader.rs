@@ -59,6 +59,7 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
 
 /// What the loader knows once the isolate has an extension.
 struct Home {
+    id: String,
     folder: PathBuf,
     permissions: PermissionsContainer,
 }
@@ -76,8 +77,8 @@ impl ExtensionLoader {
     }
 
     /// Everything below `folder` may be imported; for the rest the permissions decide.
-    pub fn adopt(&self, folder: PathBuf, permissions: PermissionsContainer) {
-        *self.home.borrow_mut() = Some(Home { folder, permissions });
+    pub fn adopt(&self, id: String, folder: PathBuf, permissions: PermissionsContainer) {
+        *self.home.borrow_mut() = Some(Home { id, folder, permissions });
     }
 
     fn check_readable(&self, path: &Path) -> Result<(), JsErrorBox> {
@@ -89,7 +90,13 @@ impl ExtensionLoader {
         home.permissions
             .check_open(Cow::Borrowed(path), OpenAccessKind::Read, Some("import"))
             .map(drop)
-            .map_err(JsErrorBox::from_err)
+            .map_err(|_| {
+                JsErrorBox::type_error(format!(
+                    "{} has no read access to \"{}\"; it can be granted in the user's configuration",
+                    home.id,
+                    path.display()
+                ))
+            })
     }
 
     fn load_file(
@@ -168,8 +175,16 @@ impl ModuleLoader for ExtensionLoader {
         if from_extension && let Some((_, url, _)) = built_in(|(name, _, _)| *name == specifier) {
             return ModuleSpecifier::parse(url).map_err(JsErrorBox::from_err);
         }
+        #[cfg(feature = "quickjs")]
+        if let Some(url) = super::internal::second_name(specifier, referrer) {
+            return Ok(url);
+        }
         if let Ok(url) = ModuleSpecifier::parse(specifier) {
             return match url.scheme() {
+                // Ours are for ourselves.
+                "tenon" if from_extension && !referrer.is_empty() && referrer != "." => {
+                    Err(JsErrorBox::type_error(format!("there is no module {specifier}")))
+                }
                 "file" | "node" | "tenon" | "data" | "blob" => Ok(url),
                 scheme => Err(JsErrorBox::type_error(format!(
                     "Cannot import {specifier}: modules are loaded from files, not by {scheme}:"
@@ -199,6 +214,10 @@ impl ModuleLoader for ExtensionLoader {
         referrer: Option<&ModuleLoadReferrer>,
         options: ModuleLoadOptions,
     ) -> ModuleLoadResponse {
+        #[cfg(feature = "quickjs")]
+        if let Some(source) = super::internal::load(url) {
+            return ModuleLoadResponse::Sync(source);
+        }
         match url.scheme() {
             "tenon" => match built_in(|(_, name, _)| *name == url.as_str()) {
                 Some((_, _, text)) => script((*text).to_owned(), url),

@@ -1,0 +1,178 @@
+//! Runs the `tenon` binary in throw-away workspaces.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up fails")]
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::Command;
+use std::process::Output;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+/// The binary under test: `$TENON_BIN`, or the one that cargo built beside this test.
+pub fn tenon() -> PathBuf {
+    if let Some(path) = std::env::var_os("TENON_BIN") {
+        return path.into();
+    }
+    let test = std::env::current_exe().expect("a test is a program");
+    test.ancestors().nth(2).expect("cargo's layout").join("tenon")
+}
+
+/// A folder of this package, such as `specs`.
+pub fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// A workspace of its own, with a home of its own and an environment without the machine's.
+pub struct Workspace {
+    root: tempfile::TempDir,
+    env: Vec<(String, String)>,
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Workspace {
+    /// An empty workspace.
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(root.path().join("repo")).unwrap();
+        std::fs::create_dir(root.path().join("repo/.git")).unwrap();
+        Self { root, env: Vec::new() }
+    }
+
+    /// The working directory.
+    pub fn cwd(&self) -> PathBuf {
+        std::fs::canonicalize(self.root.path()).unwrap().join("repo")
+    }
+
+    /// Tenon's own folder.
+    pub fn home(&self) -> PathBuf {
+        std::fs::canonicalize(self.root.path()).unwrap().join("home")
+    }
+
+    /// Sets an environment variable for the program.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Writes a file below the working directory.
+    pub fn file(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        write(&self.cwd().join(path), text)
+    }
+
+    /// Writes a file below Tenon's own folder.
+    pub fn home_file(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        write(&self.home().join(path), text)
+    }
+
+    /// Adds a project extension with the given entry file.
+    pub fn extension(self, name: &str, source: &str) -> Self {
+        self.file(&format!(".github/extensions/{name}/extension.mjs"), source);
+        self
+    }
+
+    /// Adds a project extension with one tool, given the body of its handler.
+    pub fn tool(self, name: &str, body: &str) -> Self {
+        let source = format!(
+            "import {{ joinSession }} from \"@github/copilot-sdk/extension\";\n\
+             const session = await joinSession({{ tools: [{{ name: \"{name}\", description: \"\",\n\
+             handler: async (args, invocation) => {{ {body} }} }}] }});\n"
+        );
+        self.extension(&name.replace('_', "-"), &source)
+    }
+
+    /// Links a folder of ours in as a project extension.
+    pub fn linked_extension(self, name: &str, folder: &Path) -> Self {
+        let parent = self.cwd().join(".github/extensions");
+        std::fs::create_dir_all(&parent).unwrap();
+        std::os::unix::fs::symlink(folder, parent.join(name)).unwrap();
+        self
+    }
+
+    /// The program with its arguments, not started yet. The workspace is trusted.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(tenon());
+        command.args(args).arg("--trust").current_dir(self.cwd()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.root.path()).env("TENON_HOME", self.home());
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Run {
+        Run::new(self.command(args).output().expect("the tenon binary runs"))
+    }
+
+    /// Calls a tool and returns its result object.
+    pub fn call(&self, tool: &str, args: &Value) -> Value {
+        self.run(&["call", tool, "--json", "--args", &args.to_string()]).json()
+    }
+
+    /// What a tool answers, after checking that it succeeded.
+    pub fn answer(&self, tool: &str, args: &Value) -> String {
+        let result = self.call(tool, args);
+        assert_eq!(result["resultType"], "success", "{result:#}");
+        result["textResultForLlm"].as_str().unwrap().to_owned()
+    }
+
+    /// `tenon ext list --json`, as a map from name to entry.
+    pub fn list(&self) -> serde_json::Map<String, Value> {
+        let list = self.run(&["ext", "list", "--json"]).json();
+        let entries = list.as_array().expect("an array").iter();
+        entries.map(|entry| (entry["name"].as_str().unwrap().to_owned(), entry.clone())).collect()
+    }
+
+    /// `tenon ext inspect NAME --json`.
+    pub fn inspect(&self, name: &str) -> Value {
+        self.run(&["ext", "inspect", name, "--json"]).json()
+    }
+
+    /// Text without what differs from run to run.
+    pub fn scrub(&self, text: &str) -> String {
+        text.replace(&*self.cwd().to_string_lossy(), "[CWD]")
+            .replace(&*self.home().to_string_lossy(), "[HOME]")
+            .replace(&*self.root.path().to_string_lossy(), "[ROOT]")
+    }
+}
+
+fn write(path: &Path, text: impl AsRef<[u8]>) -> PathBuf {
+    std::fs::create_dir_all(path.parent().expect("a file is in a folder")).unwrap();
+    std::fs::write(path, text).unwrap();
+    path.to_owned()
+}
+
+/// What a run of the program left behind.
+#[derive(Debug)]
+pub struct Run {
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// The exit code.
+    pub code: i32,
+}
+
+impl Run {
+    /// Reads what a finished process left behind.
+    pub fn new(output: Output) -> Self {
+        Self {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code().unwrap_or(-1),
+        }
+    }
+
+    /// Standard output as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error} in the output of {self:#?}"))
+    }
+}
