@@ -78,7 +78,8 @@ fn a_rejection_at_the_top_level_is_shown() {
 
 #[test]
 fn an_error_after_joining_takes_the_tools_away() {
-    let error = error_of(&format!("{}\nthrow new Error('too late');", GOOD.replace("'good'", "'gone'")));
+    let error =
+        error_of(&format!("{}\nthrow new Error('too late');", GOOD.replace("'good'", "'gone'")));
     assert_eq!(message(&error), "Error: too late");
 }
 
@@ -126,7 +127,10 @@ fn a_tool_name_that_is_taken_fails_the_newcomer_and_names_both_files() {
     let list = workspace.list();
     assert_eq!(list["good"]["status"], "running");
     let error = list["rival"]["error"]["message"].as_str().unwrap();
-    assert!(error.contains("good/extension.mjs") && error.contains("rival/extension.mjs"), "{error}");
+    assert!(
+        error.contains("good/extension.mjs") && error.contains("rival/extension.mjs"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -150,7 +154,8 @@ fn a_file_that_is_not_utf8_is_named_with_the_byte() {
 #[test]
 fn an_entry_that_is_a_folder_or_leads_nowhere_is_listed_with_the_reason() {
     let workspace = Workspace::new().extension("good", GOOD);
-    std::fs::create_dir_all(workspace.cwd().join(".github/extensions/broken/extension.mjs")).unwrap();
+    std::fs::create_dir_all(workspace.cwd().join(".github/extensions/broken/extension.mjs"))
+        .unwrap();
     assert!(message(&error_in(&workspace)).contains("is a folder, not a file"));
 
     let workspace = Workspace::new().extension("good", GOOD);

@@ -10,19 +10,22 @@ const SDK: &str = "import { joinSession } from '@github/copilot-sdk/extension';\
 
 /// An extension that does something at load, beside one whose tool `look` reports what it sees.
 fn beside(action: &str, look: &str) -> Workspace {
-    let actor = format!("{SDK}{action}\nawait joinSession({{ tools: [{{ name: 'acted', handler: () => 'yes' }}] }});");
+    let actor = format!(
+        "{SDK}{action}\nawait joinSession({{ tools: [{{ name: 'acted', handler: () => 'yes' }}] }});"
+    );
     Workspace::new().extension("actor", &actor).tool("look", look)
 }
 
 #[test]
 fn process_exit_in_a_handler_ends_that_extension_only() {
-    let workspace = Workspace::new()
-        .tool("leave", "process.exit(3)")
-        .tool("stay", "return 'here'");
+    let workspace = Workspace::new().tool("leave", "process.exit(3)").tool("stay", "return 'here'");
     let result = workspace.call("leave", &json!({}));
     assert_eq!(result["resultType"], "failure");
     let text = result["textResultForLlm"].as_str().unwrap();
-    assert_eq!(text, "project:leave ended before leave returned: the extension called process.exit(3)");
+    assert_eq!(
+        text,
+        "project:leave ended before leave returned: the extension called process.exit(3)"
+    );
     assert_eq!(workspace.answer("stay", &json!({})), "here");
 }
 
@@ -95,7 +98,8 @@ fn child_processes_end_with_their_extension_unless_detached() {
     let pids: Vec<i32> = serde_json::from_str(&workspace.answer("spawns", &json!({}))).unwrap();
     let alive = |pid: i32| {
         // A process that was killed and not yet waited for by init is a zombie, not alive.
-        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+        std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .is_ok_and(|stat| !stat.contains(") Z "))
     };
     assert!(!alive(pids[0]));
     assert!(alive(pids[1]));
@@ -177,7 +181,14 @@ fn output_goes_to_the_extensions_log_and_never_to_ours() {
     let run = workspace.run(&["call", "t"]);
     assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("result\n", ""));
     let log = log_of(&workspace, "loud");
-    for line in ["info: from log", "error: from error", "from warn", "from stdout", "from stderr", "from child"] {
+    for line in [
+        "info: from log",
+        "error: from error",
+        "from warn",
+        "from stdout",
+        "from stderr",
+        "from child",
+    ] {
         assert!(log.contains(line), "{line} is missing in\n{log}");
     }
 }
@@ -212,7 +223,8 @@ fn killing_the_own_process_ends_the_extension_and_probing_it_works() {
 
 #[test]
 fn abort_ends_the_extension_only() {
-    let workspace = Workspace::new().tool("aborts", "process.abort()").tool("stays", "return 'yes'");
+    let workspace =
+        Workspace::new().tool("aborts", "process.abort()").tool("stays", "return 'yes'");
     let text = workspace.call("aborts", &json!({}))["textResultForLlm"].to_string();
     assert!(text.contains("process.exit(134)"), "{text}");
     assert_eq!(workspace.answer("stays", &json!({})), "yes");

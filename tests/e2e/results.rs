@@ -51,7 +51,8 @@ fn objects_and_arrays_are_their_json() {
 #[test]
 fn a_result_object_passes_as_it_is() {
     for kind in ["success", "failure", "rejected", "denied", "timeout"] {
-        let body = format!("return {{ textResultForLlm: 'x', resultType: '{kind}', sessionLog: 'l' }}");
+        let body =
+            format!("return {{ textResultForLlm: 'x', resultType: '{kind}', sessionLog: 'l' }}");
         let workspace = Workspace::new().tool("t", &body);
         let run = workspace.run(&["call", "t", "--json"]);
         assert_eq!(run.json()["resultType"], kind);
@@ -119,8 +120,7 @@ fn the_invocation_tells_what_was_called() {
          same: invocation.sessionId === process.env.SESSION_ID && session.sessionId === invocation.sessionId, \
          signal: invocation.signal instanceof AbortSignal }",
     );
-    let answer: Value =
-        serde_json::from_str(&workspace.answer("t", &json!({ "x": "y" }))).unwrap();
+    let answer: Value = serde_json::from_str(&workspace.answer("t", &json!({ "x": "y" }))).unwrap();
     assert_eq!(
         answer,
         json!({ "name": "t", "args": { "x": "y" }, "call": "string", "same": true, "signal": true })
@@ -165,8 +165,15 @@ fn session_members_that_no_host_serves_reject_by_name() {
     let said: Vec<String> = serde_json::from_str(&workspace.answer("t", &json!({}))).unwrap();
     assert_eq!(
         said,
-        ["session.send", "ui.confirm", "rpc.mode.get", "rpc.a.b.c", "session.abort", "session.getEvents"]
-            .map(|method| format!("{method} is not served by this host"))
+        [
+            "session.send",
+            "ui.confirm",
+            "rpc.mode.get",
+            "rpc.a.b.c",
+            "session.abort",
+            "session.getEvents"
+        ]
+        .map(|method| format!("{method} is not served by this host"))
     );
 }
 
@@ -191,5 +198,9 @@ fn the_session_object_has_what_the_contract_names() {
 pub fn log_of(workspace: &Workspace, name: &str) -> String {
     let info = workspace.inspect(name);
     let lines = info["log"].as_array().unwrap().iter();
-    lines.map(|line| format!("{}: {}\n", line["level"].as_str().unwrap(), line["text"].as_str().unwrap())).collect()
+    lines
+        .map(|line| {
+            format!("{}: {}\n", line["level"].as_str().unwrap(), line["text"].as_str().unwrap())
+        })
+        .collect()
 }

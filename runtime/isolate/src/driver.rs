@@ -22,7 +22,9 @@ use tenon_platform::ops::exit::ExitRequested;
 use tenon_platform::ops::signals::Signals;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
+use tokio::sync::watch;
 
+use crate::floor::thread_cpu_time;
 use crate::launcher::Claim;
 use crate::launcher::Launcher;
 use crate::launcher::Outbox;
@@ -48,8 +50,9 @@ pub async fn serve(
     claim: oneshot::Receiver<Claim>,
     outbox: &Outbox,
     terminator: &Terminator,
+    warm: &watch::Sender<bool>,
 ) -> Option<EndReason> {
-    let claim = match warm_up(worker, claim).await {
+    let claim = match warm_up(worker, claim, warm).await {
         Some(claim) => claim,
         None => return None,
     };
@@ -80,7 +83,11 @@ pub async fn serve(
 }
 
 /// Loads what most extensions need, as long as nobody is waiting.
-async fn warm_up(worker: &mut Worker, claim: oneshot::Receiver<Claim>) -> Option<Claim> {
+async fn warm_up(
+    worker: &mut Worker,
+    claim: oneshot::Receiver<Claim>,
+    warm: &watch::Sender<bool>,
+) -> Option<Claim> {
     #[cfg(feature = "quickjs")]
     if let Ok(url) = ModuleSpecifier::parse(crate::modules::internal::ALL) {
         // Loading registers the names; if it failed, the first import that needs one would say so.
@@ -98,6 +105,7 @@ async fn warm_up(worker: &mut Worker, claim: oneshot::Receiver<Claim>) -> Option
             let _ = evaluation.await;
         }
     }
+    let _ = warm.send(true);
     claim.await.ok()
 }
 
@@ -165,14 +173,6 @@ impl Started {
             from_spare: self.from_spare,
         }
     }
-}
-
-/// CPU time of the calling thread.
-fn thread_cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec of ours that outlives the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// How far an extension is on its way into the session.

@@ -17,6 +17,7 @@ use crate::message::FromIsolate;
 use crate::message::LoadSpec;
 use crate::message::ToIsolate;
 use crate::thread;
+use crate::thread::Seat;
 use crate::thread::Terminator;
 
 /// Where an isolate's messages go. Empty until the isolate has an extension; what is sent before
@@ -59,6 +60,7 @@ struct Waiting {
     claim: oneshot::Sender<Claim>,
     outbox: Outbox,
     terminator: Terminator,
+    warm: watch::Receiver<bool>,
     ended: watch::Receiver<bool>,
 }
 
@@ -107,6 +109,15 @@ impl Launcher {
         })
     }
 
+    /// Waits until the spare, if one is kept, is ready to be claimed.
+    pub async fn wait_for_spare(&self) {
+        let warm = self.spare.lock().ok().and_then(|spare| Some(spare.as_ref()?.warm.clone()));
+        if let Some(mut warm) = warm {
+            // An error means that the spare's thread is gone; then there is nothing to wait for.
+            let _ = warm.wait_for(|warm| *warm).await;
+        }
+    }
+
     /// Makes a spare if one is wanted and there is none.
     pub(crate) fn refill(&self) {
         if self.policy == Spare::None {
@@ -124,9 +135,18 @@ fn launch(id: &str, heap_bytes: usize) -> Result<Waiting, EngineError> {
     let (claim, receiver) = oneshot::channel();
     let outbox = Outbox::default();
     let terminator = Terminator::default();
+    let (warm_sender, warm) = watch::channel(false);
     let (ended_sender, ended) = watch::channel(false);
-    thread::spawn(id, heap_bytes, receiver, outbox.clone(), terminator.clone(), ended_sender)?;
-    Ok(Waiting { claim, outbox, terminator, ended })
+    let seat = Seat {
+        heap_bytes,
+        claim: receiver,
+        outbox: outbox.clone(),
+        terminator: terminator.clone(),
+        warm: warm_sender,
+        ended: ended_sender,
+    };
+    thread::spawn(id, seat)?;
+    Ok(Waiting { claim, outbox, terminator, warm, ended })
 }
 
 /// A running isolate. Dropping it ends the isolate without ceremony; [`Isolate::stop`] lets the

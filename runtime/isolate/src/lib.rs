@@ -24,6 +24,7 @@ mod code_cache;
 mod driver;
 mod embedded;
 mod engine;
+pub mod floor;
 mod launcher;
 pub mod limits;
 mod modules;

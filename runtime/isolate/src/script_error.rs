@@ -5,6 +5,8 @@ use std::path::Path;
 use deno_core::error::CoreError;
 use deno_core::error::CoreErrorKind;
 use deno_core::error::JsError;
+use deno_core::error::NoAnsiColors;
+use deno_core::error::format_frame;
 use deno_core::url::Url;
 
 use crate::message::ScriptError;
@@ -43,7 +45,7 @@ pub fn from_js_error(error: &JsError) -> ScriptError {
             let file = frame.file_name.as_deref().unwrap_or_default();
             !file.starts_with("ext:") && !file.starts_with("node:")
         })
-        .map(|frame| deno_core::error::format_frame::<deno_core::error::NoAnsiColors>(frame, None))
+        .map(|frame| format!("at {}", format_frame::<NoAnsiColors>(frame, None)))
         .collect();
     let mut described = ScriptError {
         message: message_of(error),

@@ -102,20 +102,26 @@ impl Terminator {
     }
 }
 
+/// What a new thread is given.
+pub struct Seat {
+    pub heap_bytes: usize,
+    pub claim: oneshot::Receiver<Claim>,
+    pub outbox: Outbox,
+    pub terminator: Terminator,
+    /// Set when the isolate is ready to be claimed.
+    pub warm: watch::Sender<bool>,
+    /// Set when the thread has nothing left to do.
+    pub ended: watch::Sender<bool>,
+}
+
 /// Starts the thread. It bootstraps an engine instance, waits for its claim and serves it.
-pub fn spawn(
-    id: &str,
-    heap_bytes: usize,
-    claim: oneshot::Receiver<Claim>,
-    outbox: Outbox,
-    terminator: Terminator,
-    ended: watch::Sender<bool>,
-) -> Result<(), EngineError> {
+pub fn spawn(id: &str, seat: Seat) -> Result<(), EngineError> {
     crate::init_engine();
     let builder =
         std::thread::Builder::new().name(id.to_owned()).stack_size(limits::THREAD_STACK_BYTES);
     let run = move || {
-        let reason = live(heap_bytes, claim, &outbox, &terminator);
+        let Seat { heap_bytes, claim, outbox, terminator, warm, ended } = seat;
+        let reason = live(heap_bytes, claim, &outbox, &terminator, &warm);
         if let Some(reason) = reason {
             outbox.send(FromIsolate::Ended(reason));
         }
@@ -130,6 +136,7 @@ fn live(
     claim: oneshot::Receiver<Claim>,
     outbox: &Outbox,
     terminator: &Terminator,
+    warm: &watch::Sender<bool>,
 ) -> Option<EndReason> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -147,8 +154,8 @@ fn live(
         match worker::create(heap_bytes, outbox.clone(), terminator) {
             Ok(mut worker) => {
                 terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
-                let reason =
-                    runtime.block_on(driver::serve(&mut worker, claim, outbox, terminator));
+                let service = driver::serve(&mut worker, claim, outbox, terminator, warm);
+                let reason = runtime.block_on(service);
                 terminator.detach();
                 drop(worker);
                 reason

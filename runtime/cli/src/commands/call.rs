@@ -29,7 +29,9 @@ pub async fn run(args: &Args, call: &CallArgs) -> Result<ExitCode, CliError> {
     let owner = host.list().into_iter().find(|info| info.tools.iter().any(|t| t.name == call.tool));
     host.stop().await;
     let result = outcome?;
-    if call.verbose && let Some(owner) = owner {
+    if call.verbose
+        && let Some(owner) = owner
+    {
         print_log(&host.log(&owner));
     }
     if args.json {

@@ -57,6 +57,10 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     ("tenon:warm", "tenon:warm", include_str!("../../../../js-sdk/src/public/warm.js")),
 ];
 
+/// From this size on a module's compiled form is kept for the next load. Compiling a smaller one
+/// costs less than writing its compiled form down.
+const WORTH_CACHING_BYTES: usize = 64 * 1024;
+
 /// What the loader knows once the isolate has an extension.
 struct Home {
     id: String,
@@ -262,9 +266,10 @@ fn script(code: String, url: &ModuleSpecifier) -> ModuleLoadResponse {
 }
 
 fn module_source(code: String, url: &ModuleSpecifier) -> ModuleSource {
-    let cache = code_cache::lookup(url.as_str(), &code);
+    let cache =
+        (code.len() >= WORTH_CACHING_BYTES).then(|| code_cache::lookup(url.as_str(), &code));
     let code = ModuleSourceCode::String(code.into());
-    ModuleSource::new(ModuleType::JavaScript, code, url, Some(cache))
+    ModuleSource::new(ModuleType::JavaScript, code, url, cache)
 }
 
 fn found(kind: ModuleType, bytes: Vec<u8>, url: &ModuleSpecifier) -> ModuleLoadResponse {

@@ -111,10 +111,10 @@ async function watches(fs, folder) {
   });
   fs.writeFileSync(join(watched, "news.txt"), "extra");
   const event = await seen;
-  same("an event's type", ["rename", "change"].includes(event), true);
+  const closed = once(watcher, "close");
   watcher.close();
-  await once(watcher, "close");
-  return "read, wrote, renamed and saw news.txt change";
+  await closed;
+  return `${event} of news.txt`;
 }
 
 await joinSession({ tools: [{ name: "check_fs", description: "Checks node:fs", handler: check }] });
