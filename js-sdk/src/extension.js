@@ -67,6 +67,8 @@ export async function joinSession(config = {}) {
     if (!KNOWN_KEYS.has(key)) warn(`joinSession: unknown key "${key}" is ignored`);
   }
   const tools = readTools(config.tools);
+  // Calls may come as soon as the host has agreed, which is before this function goes on.
+  const takeBack = useHandlers(tools.handlers);
   const info = await request("session.join", {
     tools: tools.declared,
     hooks: readHooks(config.hooks),
@@ -74,8 +76,10 @@ export async function joinSession(config = {}) {
     canvases: readCanvases(config.canvases),
     handlers: REQUEST_HANDLERS.filter((name) => typeof config[name] === "function"),
     requestedEnvironmentVariables: readNames(config.requestedEnvironmentVariables),
+  }).catch((error) => {
+    takeBack();
+    throw error;
   });
-  useHandlers(tools.handlers);
   return new CopilotSession(info);
 }
 

@@ -71,9 +71,11 @@ internals.tenon = {
   },
 
   /** When the isolate takes on its extension. */
-  adopt(entry, id) {
+  adopt(entry, id, execPath) {
     extensionId = id;
-    globalThis.process.argv[1] = entry;
+    const { process } = globalThis;
+    process.argv[0] = process.execPath = execPath;
+    process.argv[1] = entry;
   },
 
   /** Emits `exit` as a process does when it ends. */

@@ -26,9 +26,13 @@ export function readTools(tools) {
   return { declared, handlers };
 }
 
-/** From now on calls go to these handlers. */
+/** From now on calls go to these handlers; returns the function that undoes it. */
 export function useHandlers(handlers) {
+  const before = handlersByName;
   handlersByName = handlers;
+  return () => {
+    handlersByName = before;
+  };
 }
 
 /** The handler behind a tool name, if this extension has it. */

@@ -6,3 +6,4 @@ mod bad_input;
 mod containment;
 mod modules;
 mod results;
+mod snapshot;

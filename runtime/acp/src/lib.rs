@@ -1,1 +1,1 @@
-
+//! ACP agents as subprocesses.

@@ -33,9 +33,11 @@ fn options(args: &Args) -> Result<HostOptions, CliError> {
         .map_err(|error| CliError::new(format!("{} cannot be entered: {error}", cwd.display())))?;
     let folders: Result<Vec<_>, _> =
         args.extension_folders.iter().map(|folder| directory("--extensions", folder)).collect();
+    let home = home(args)?;
     Ok(HostOptions {
         cwd,
-        home: home(args)?,
+        user_folders: user_folders(&home),
+        home,
         extension_folders: folders?,
         trusted: args.trust,
         spare: Spare::None,
@@ -53,6 +55,16 @@ pub fn home(args: &Args) -> Result<PathBuf, CliError> {
             CliError::new("there is no home directory").hint("set TENON_HOME or pass --home DIR")
         })?;
     Ok(std::path::absolute(home)?)
+}
+
+/// Tenon's own folder, and Copilot's, where the user may already have extensions.
+fn user_folders(home: &Path) -> Vec<PathBuf> {
+    let copilot = std::env::var_os("COPILOT_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".copilot")));
+    let mut folders = vec![home.to_owned()];
+    folders.extend(copilot.filter(|folder| folder != home));
+    folders
 }
 
 fn directory(option: &str, path: &Path) -> Result<PathBuf, CliError> {

@@ -51,6 +51,8 @@ pub struct HostOptions {
     pub cwd: PathBuf,
     /// Tenon's own folder: configuration, user extensions, session state.
     pub home: PathBuf,
+    /// Folders whose `extensions` folder holds the user's extensions.
+    pub user_folders: Vec<PathBuf>,
     /// Folders whose sub-folders are extensions, beside the usual places.
     pub extension_folders: Vec<PathBuf>,
     /// Whether the extensions of the repository may run.
@@ -107,8 +109,7 @@ impl Host {
     /// A host with no extension loaded yet.
     pub fn new(options: HostOptions) -> Result<Self, ConfigError> {
         let config = Config::read(&options.home)?;
-        let user_folders = user_folders(&options);
-        let places = Places::new(&options.cwd, &user_folders, &options.extension_folders);
+        let places = Places::new(&options.cwd, &options.user_folders, &options.extension_folders);
         let launcher = Launcher::new(options.spare);
         Ok(Self(Arc::new(Inner {
             options,
@@ -136,6 +137,11 @@ impl Host {
             // The sender lives as long as we do.
             let _ = changed.changed().await;
         }
+    }
+
+    /// Waits until the spare isolate, if one is kept, is ready.
+    pub async fn wait_for_spare(&self) {
+        self.0.launcher.wait_for_spare().await;
     }
 
     /// Every extension, by scope and name.
@@ -446,14 +452,4 @@ impl Drop for CancelOnDrop<'_> {
             self.host.cancel(self.key, self.call);
         }
     }
-}
-
-/// Tenon's own folder, and Copilot's, where the user may already have extensions.
-fn user_folders(options: &HostOptions) -> Vec<PathBuf> {
-    let copilot = std::env::var_os("COPILOT_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".copilot")));
-    let mut folders = vec![options.home.clone()];
-    folders.extend(copilot.filter(|folder| *folder != options.home));
-    folders
 }

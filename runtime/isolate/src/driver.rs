@@ -113,21 +113,26 @@ async fn warm_up(
 fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
     let ownership = working_directory::enter(&spec.cwd).map_err(|error| error.to_string())?;
     let permissions = permissions::permissions(&spec.grant).map_err(|error| error.to_string())?;
+    let exec_path = node_program(spec.env.get("PATH").map(String::as_str));
+    let shown_exec_path = exec_path.to_string_lossy().into_owned();
     {
         let state = worker.runtime.op_state();
         let mut state = state.borrow_mut();
         if ownership == Ownership::Own {
             state.put(OwnWorkingDirectory);
         }
-        let exec_path = node_program(spec.env.get("PATH").map(String::as_str));
         state.borrow::<ExtensionEnv>().fill(spec.env.clone(), exec_path);
         state.put(permissions.clone());
     }
     let folder = spec.entry.parent().unwrap_or(Path::new("/")).to_owned();
     worker.loader.adopt(spec.id.clone(), folder, permissions);
     let entry = spec.entry.to_string_lossy().into_owned();
-    call(&mut worker.runtime, &worker.functions.adopt, &[entry.into(), spec.id.clone().into()])
-        .map_err(|error| error.to_string())
+    call(
+        &mut worker.runtime,
+        &worker.functions.adopt,
+        &[entry.into(), spec.id.clone().into(), shown_exec_path.into()],
+    )
+    .map_err(|error| error.to_string())
 }
 
 /// What runs a script when an extension starts `process.execPath`: node, where there is one.

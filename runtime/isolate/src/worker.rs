@@ -23,8 +23,6 @@ use rt::BootstrapOptions;
 use rt::FeatureChecker;
 use rt::deno_fs::RealFs;
 use rt::deno_os::ExitCode;
-use rt::deno_web::BlobStore;
-use rt::deno_web::InMemoryBroadcastChannel;
 use rt::ops;
 use sys_traits::impls::RealSys;
 use tenon_platform::extensions;
@@ -40,6 +38,7 @@ use crate::modules::node::NodeServices;
 use crate::permissions;
 use crate::thread::Terminator;
 use crate::worker_threads;
+use crate::worker_threads::Stores;
 
 /// The functions of `ext:tenon/platform.js` that the runtime calls.
 pub struct PlatformFunctions {
@@ -70,6 +69,7 @@ pub fn create(
 ) -> std::io::Result<Worker> {
     let services = Rc::new(NodeServices::new());
     let loader = Rc::new(ExtensionLoader::new(services.clone()));
+    let stores = Stores::default();
     let mut runtime = JsRuntime::new(RuntimeOptions {
         module_loader: Some(loader.clone()),
         startup_snapshot: embedded::SNAPSHOT,
@@ -81,12 +81,14 @@ pub fn create(
         validate_import_attributes_cb: Some(
             rt::worker::create_validate_import_attributes_callback(Arc::default()),
         ),
+        shared_array_buffer_store: Some(stores.shared_buffers.clone()),
+        compiled_wasm_module_store: Some(stores.wasm_modules.clone()),
         inspector: true,
         is_main: true,
         ..RuntimeOptions::default()
     });
     let bootstrap = bootstrap_options();
-    init_extensions(&mut runtime, &services, &bootstrap, outbox, terminator)?;
+    init_extensions(&mut runtime, &services, &bootstrap, outbox, terminator, stores)?;
     let functions = run_bootstrap(&mut runtime, bootstrap);
     Ok(Worker { runtime, functions, loader })
 }
@@ -139,18 +141,15 @@ fn init_extensions(
     bootstrap: &BootstrapOptions,
     outbox: Outbox,
     terminator: &Terminator,
+    stores: Stores,
 ) -> std::io::Result<()> {
     let fs: Arc<dyn rt::deno_fs::FileSystem> = Arc::new(RealFs);
     let stdio = crate::stdio::piped(outbox.clone())?;
     let env = ExtensionEnv::default();
-    let workers = worker_threads::creator(outbox.clone(), terminator.clone(), env.clone());
+    let workers =
+        worker_threads::creator(outbox.clone(), terminator.clone(), env.clone(), stores.clone());
     let arguments = vec![
-        rt::deno_web::deno_web::args(
-            BlobStore::default_arc(),
-            None,
-            true,
-            InMemoryBroadcastChannel::default(),
-        ),
+        rt::deno_web::deno_web::args(stores.blobs.clone(), None, true, stores.channels.clone()),
         rt::deno_fetch::deno_fetch::args(rt::deno_fetch::Options {
             user_agent: bootstrap.user_agent.clone(),
             file_fetch_handler: Rc::new(rt::deno_fetch::FsFetchHandler),

@@ -7,7 +7,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use deno_core::CompiledWasmModuleStore;
 use deno_core::Extension;
+use deno_core::SharedArrayBufferStore;
+use deno_runtime::BootstrapOptions;
 use deno_runtime::FeatureChecker;
 use deno_runtime::deno_fs::RealFs;
 use deno_runtime::deno_web::BlobStore;
@@ -29,11 +32,22 @@ use crate::modules::node::NodeServices;
 use crate::thread::Terminator;
 use crate::worker::bootstrap_options;
 
+/// What an extension and its workers share: memory and modules that are passed in messages, blobs
+/// that a worker may be started from, and broadcast channels.
+#[derive(Clone, Default)]
+pub struct Stores {
+    pub shared_buffers: SharedArrayBufferStore,
+    pub wasm_modules: CompiledWasmModuleStore,
+    pub blobs: Arc<BlobStore>,
+    pub channels: InMemoryBroadcastChannel,
+}
+
 /// Makes the function with which the platform creates a worker; it runs on the worker's thread.
 pub fn creator(
     outbox: Outbox,
     terminator: Terminator,
     env: ExtensionEnv,
+    stores: Stores,
 ) -> Arc<CreateWebWorkerCb> {
     Arc::new(move |args| {
         terminator.attach_thread();
@@ -46,10 +60,10 @@ pub fn creator(
             loader.adopt("this worker".to_owned(), folder.to_owned(), args.permissions.clone());
         }
         let services = WebWorkerServiceOptions {
-            blob_store: BlobStore::default_arc(),
-            broadcast_channel: InMemoryBroadcastChannel::default(),
+            blob_store: stores.blobs.clone(),
+            broadcast_channel: stores.channels.clone(),
             deno_rt_native_addon_loader: None,
-            compiled_wasm_module_store: None,
+            compiled_wasm_module_store: Some(stores.wasm_modules.clone()),
             feature_checker: Arc::new(FeatureChecker::default()),
             fs: Arc::new(RealFs),
             main_inspector_session_tx: Default::default(),
@@ -58,10 +72,10 @@ pub fn creator(
             npm_process_state_provider: None,
             permissions: args.permissions.clone(),
             root_cert_store_provider: None,
-            shared_array_buffer_store: None,
+            shared_array_buffer_store: Some(stores.shared_buffers.clone()),
             bundle_provider: None,
         };
-        let creator = creator(outbox.clone(), terminator.clone(), env.clone());
+        let creator = creator(outbox.clone(), terminator.clone(), env.clone(), stores.clone());
         let options = options(args, &outbox, &env, creator);
         WebWorker::bootstrap_from_options(services, options)
     })
@@ -75,9 +89,12 @@ fn options(
 ) -> WebWorkerOptions {
     WebWorkerOptions {
         name: args.name,
+        bootstrap: BootstrapOptions {
+            location: Some(args.main_module.clone()),
+            ..bootstrap_options()
+        },
         main_module: args.main_module,
         worker_id: args.worker_id,
-        bootstrap: bootstrap_options(),
         extensions: vec![platform_extension(outbox.clone(), env.fork())],
         startup_snapshot: embedded::SNAPSHOT,
         residual_lazy_js_sources: embedded::LAZY_SCRIPTS,

@@ -1,7 +1,194 @@
-//! `tenon demo`.
-use crate::args::Args;
-use crate::error::CliError;
+//! `tenon demo`: what Tenon does, shown in a throw-away workspace.
+
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::Value;
+use serde_json::json;
+use tenon_host::Host;
+use tenon_host::HostOptions;
+use tenon_host::Status;
+use tenon_host::isolate::Spare;
+use tenon_host::isolate::engine_info;
+use tenon_host::tool::ResultType;
+
+use crate::args::Args;
+use crate::commands::ext::print_error;
+use crate::error::CliError;
+use crate::output;
+use crate::output::BOLD;
+use crate::output::CYAN;
+use crate::output::DIM;
+use crate::output::GREEN;
+use crate::output::RED;
+
+/// The extensions that ship with Tenon, by name.
+const SHIPPED: [(&str, &str); 4] = [
+    ("git-info", include_str!("../../../../extensions/git-info/extension.mjs")),
+    ("http-echo", include_str!("../../../../extensions/http-echo/extension.mjs")),
+    ("json-query", include_str!("../../../../extensions/json-query/extension.mjs")),
+    ("word-count", include_str!("../../../../extensions/word-count/extension.mjs")),
+];
+
+/// An extension with a mistake in it.
+const BROKEN: &str = r#"import { joinSession } from "@github/copilot-sdk/extension";
+import { readFileSync } from "node:fs";
+
+const settings = JSON.parse(readFileSync(new URL("settings.json", import.meta.url)));
+await joinSession({ tools: settings.tools.map((tool) => tool.definition.name) });
+"#;
+
+/// An extension that tries what its grant does not allow.
+const CURIOUS: &str = r#"import { joinSession } from "@github/copilot-sdk/extension";
+import { readFileSync } from "node:fs";
+
+await joinSession({
+  tools: [{ name: "read_file", description: "Reads a file", handler: ({ path }) => readFileSync(path, "utf8") }],
+});
+"#;
+
+/// What the user's configuration says in the demo.
+const CONFIG: &str = "[extensions.curious]\nprofile = \"workspace\"\n";
+
 pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
+    let timeline = Timeline(Instant::now());
+    let temp = tempfile::tempdir()?;
+    let root = std::fs::canonicalize(temp.path())?;
+    let workspace = root.join("workspace");
+    let home = root.join("home");
+    prepare(&workspace, &home)?;
+    std::env::set_current_dir(&workspace)?;
+    let engine = engine_info();
+    timeline.title(&format!("Tenon on {} {}", engine.name, engine.version));
+    timeline.say(&format!("a throw-away workspace with {} extensions", SHIPPED.len() + 2));
+
+    let host = Host::new(HostOptions {
+        cwd: workspace,
+        home,
+        // The user's own extensions have no part in a demonstration.
+        user_folders: Vec::new(),
+        extension_folders: Vec::new(),
+        trusted: true,
+        spare: Spare::None,
+    })?;
+    timeline.title("Every extension is loaded, unmodified, into an isolate of its own");
+    host.load().await;
+    show_extensions(&timeline, &host, &root);
+
+    timeline.title("Their tools are called");
+    let mut fine = true;
+    fine &= call(&timeline, &host, "word_count", json!({ "path": "notes.txt" })).await;
+    fine &= call(&timeline, &host, "json_query", json!({ "file": "package.json", "path": "name" }))
+        .await;
+    fine &= call(&timeline, &host, "http_echo", json!({ "path": "/hello" })).await;
+    fine &= call(&timeline, &host, "git_info", json!({})).await;
+
+    timeline.title("A file outside the workspace is denied, with the place that asked");
+    fine &= call(&timeline, &host, "read_file", json!({ "path": "notes.txt" })).await;
+    fine &= !call(&timeline, &host, "read_file", json!({ "path": "/etc/passwd" })).await;
+
+    timeline.title("Every extension ends with its servers, timers and processes");
+    host.stop().await;
+    timeline.say("done");
+    if !fine {
+        return Err(CliError::new("the demo did not go as it should; see above"));
+    }
+    output::line("");
+    output::line(format_args!(
+        "Next: {BOLD}tenon ext list --trust{BOLD:#} in a repository of yours"
+    ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lays out the workspace.
+fn prepare(workspace: &Path, home: &Path) -> Result<(), CliError> {
+    let extensions = workspace.join(".github/extensions");
+    let own = SHIPPED.iter().copied().chain([("broken", BROKEN), ("curious", CURIOUS)]);
+    for (name, source) in own {
+        std::fs::create_dir_all(extensions.join(name))?;
+        std::fs::write(extensions.join(name).join("extension.mjs"), source)?;
+    }
+    std::fs::write(extensions.join("broken/settings.json"), "{ \"tools\": [{}] }\n")?;
+    std::fs::write(
+        workspace.join("notes.txt"),
+        "A mortise wants its tenon.\nOne joint, two parts.\n",
+    )?;
+    std::fs::write(workspace.join("package.json"), "{ \"name\": \"demo\" }\n")?;
+    std::fs::create_dir_all(home)?;
+    std::fs::write(home.join("config.toml"), CONFIG)?;
+    // Without git the extension that asks it says so; the demo goes on.
+    let _ = std::process::Command::new("git")
+        .args(["init", "--quiet", "--initial-branch=main"])
+        .current_dir(workspace)
+        .output();
+    Ok(())
+}
+
+fn show_extensions(timeline: &Timeline, host: &Host, root: &Path) {
+    for info in host.list() {
+        let tools: Vec<_> = info.tools.iter().map(|tool| tool.name.as_str()).collect();
+        if info.status == Status::Running {
+            let cpu = info.ready.map_or(0.0, |ready| ready.cpu_us as f64 / 1000.0);
+            let name = &info.name;
+            timeline.say(&format!(
+                "{GREEN}running{GREEN:#}  {name:<12} {CYAN}{}{CYAN:#} {DIM}{cpu:.0} ms of CPU{DIM:#}",
+                tools.join(", ")
+            ));
+        }
+    }
+    for mut error in host.list().into_iter().filter_map(|info| info.error) {
+        timeline.say(&format!("{RED}failed{RED:#}   broken       and the others do not care:"));
+        if let Some(file) = &mut error.file {
+            *file = file.replace(&*root.to_string_lossy(), "");
+        }
+        print_error(&error, "                    ");
+    }
+}
+
+/// Calls a tool and shows call and answer; true if it succeeded.
+async fn call(timeline: &Timeline, host: &Host, tool: &str, args: Value) -> bool {
+    let started = Instant::now();
+    let shown = if args == json!({}) { String::new() } else { args.to_string() };
+    let result = match host.call_tool(tool, args).await {
+        Ok(result) => result,
+        Err(error) => {
+            timeline.say(&format!("{RED}{error}{RED:#}"));
+            return false;
+        }
+    };
+    let took = started.elapsed().as_secs_f64() * 1000.0;
+    timeline.say(&format!("{CYAN}{tool}{CYAN:#} {shown} {DIM}{took:.1} ms{DIM:#}"));
+    let success = result.result_type == ResultType::Success;
+    let text = result.error.as_ref().unwrap_or(&result.text_result_for_llm);
+    let style = if success { anstyle::Style::new() } else { RED };
+    for line in text.lines() {
+        output::line(format_args!("            {style}{line}{style:#}"));
+    }
+    if let Some(place) = &result.location {
+        let file = Path::new(&place.file);
+        let name: std::path::PathBuf =
+            file.iter().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
+        output::line(format_args!(
+            "            {DIM}-->{DIM:#} {CYAN}{}:{}:{}{CYAN:#}",
+            name.display(),
+            place.line,
+            place.column
+        ));
+    }
+    success
+}
+
+/// Lines with the time since the start in front.
+struct Timeline(Instant);
+
+impl Timeline {
+    fn title(&self, text: &str) {
+        output::line(format_args!("\n{BOLD}{text}{BOLD:#}"));
+    }
+
+    fn say(&self, text: &str) {
+        let seconds = self.0.elapsed().as_secs_f64();
+        output::line(format_args!("{DIM}{seconds:>7.3} s{DIM:#}   {text}"));
+    }
 }

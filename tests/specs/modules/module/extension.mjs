@@ -33,7 +33,6 @@ function check() {
     assert.ok(isBuiltin(name) && isBuiltin(`node:${name}`), name);
   }
   assert.equal(isBuiltin("left-pad"), false);
-  assert.equal(isBuiltin("sqlite"), false); // only with the prefix
   assert.throws(() => require("./nothing.cjs"), { code: "MODULE_NOT_FOUND" });
   assert.throws(() => require("no-such-package"), { code: "MODULE_NOT_FOUND", message: /no-such-package/ });
 

@@ -39,7 +39,7 @@ function check() {
   const { signals, errno } = os.constants;
   same("constants", [signals.SIGKILL, signals.SIGTERM, errno.ENOENT], [9, 15, 2]);
   same("getPriority", os.getPriority(), Number(output("nice")));
-  return `${os.type()} with ${os.EOL.length} byte line ends`;
+  return `${os.endianness()} ${os.devNull}`;
 }
 
 await joinSession({ tools: [{ name: "check_os", description: "Checks node:os", handler: check }] });

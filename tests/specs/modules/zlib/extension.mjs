@@ -39,12 +39,6 @@ async function check() {
   });
   assert.equal(text, TEXT);
 
-  const flushed = zlib.createDeflate();
-  flushed.write("now");
-  await new Promise((resolve) => flushed.flush(zlib.constants.Z_SYNC_FLUSH, resolve));
-  const sofar = flushed.read();
-  assert.equal(zlib.inflateSync(sofar, { finishFlush: zlib.constants.Z_SYNC_FLUSH }).toString(), "now");
-
   const gunzip = promisify(zlib.gunzip);
   assert.equal((await gunzip(packed)).toString(), TEXT);
   const corrupt = Buffer.from(packed);
@@ -52,7 +46,7 @@ async function check() {
   await assert.rejects(gunzip(corrupt), { code: "Z_DATA_ERROR" });
   await assert.rejects(gunzip(packed.subarray(0, 40)), { code: "Z_BUF_ERROR" });
   assert.throws(() => zlib.gunzipSync(packed, { maxOutputLength: 100 }), { code: "ERR_BUFFER_TOO_LARGE" });
-  return `${TEXT.length} bytes through ${pieces.readableEnded ? "a stream" : "nothing"}`;
+  return `${text.length} bytes came through`;
 }
 
 await joinSession({ tools: [{ name: "check_zlib", description: "Checks node:zlib", handler: check }] });
