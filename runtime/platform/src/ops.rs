@@ -13,7 +13,7 @@ pub mod exit;
 pub mod output;
 pub mod signals;
 #[cfg(feature = "quickjs")]
-mod worker;
+mod unavailable;
 
 use deno_core::Extension;
 use deno_core::ExtensionFileSource;
@@ -68,7 +68,11 @@ fn replace_process_wide_ops(op: OpDecl) -> OpDecl {
         "op_exec_path" => environment::op_tenon_exec_path(),
         "op_print" => output::op_tenon_print(),
         #[cfg(feature = "quickjs")]
-        "op_create_worker" => worker::op_tenon_no_worker(),
+        "op_create_worker" => unavailable::op_tenon_no_worker(),
+        #[cfg(feature = "quickjs")]
+        "op_vm_create_context" | "op_vm_create_context_without_contextify" => {
+            unavailable::op_tenon_no_context()
+        }
         _ => op,
     }
 }

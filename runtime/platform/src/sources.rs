@@ -17,9 +17,10 @@ struct Patch {
     times: usize,
 }
 
-/// Every correction. All have one aim: a child process gets the extension's environment. Deno adds
-/// the process's own to it in Rust, unless told to clear it.
+/// Every correction.
 const PATCHES: &[Patch] = &[
+    // A child process gets the extension's environment. Deno adds the process's own to it in Rust,
+    // unless told to clear it.
     Patch {
         specifier: "ext:deno_node/internal/child_process.ts",
         find: "clearEnv: false,",
@@ -38,16 +39,36 @@ const PATCHES: &[Patch] = &[
         replace: "env: ObjectEntries(clearEnv ? env : { __proto__: null, ...core.ops.op_env(), ...env }),",
         times: 6,
     },
+    // Workers written for node end themselves so.
+    Patch {
+        specifier: "ext:deno_node/worker_threads.ts",
+        find: "parentPort.setMaxListeners = () => {};",
+        replace: "parentPort.close = () => globalThis.close(); parentPort.setMaxListeners = () => {};",
+        times: 1,
+    },
+    // Text at a position was written at the start of the file, over what was there.
+    Patch {
+        specifier: "ext:deno_node/fs.ts",
+        find: "return innerWriteSync(fd, buffer, 0, buffer.length, position);",
+        replace: "return innerWriteSync(fd, buffer, 0, buffer.length, typeof offset === \"number\" ? offset : null);",
+        times: 1,
+    },
+    // Appending to a private file made it everybody's.
+    Patch {
+        specifier: "ext:deno_node/fs.ts",
+        find: "options = getOptions(options, { encoding: \"utf8\", mode: 0o666, flag: \"a\" });",
+        replace: "options = getOptions(options, { encoding: \"utf8\", flag: \"a\" });",
+        times: 2,
+    },
 ];
 
-/// Makes JavaScript of one of Deno's source files and applies the corrections.
+/// Applies the corrections to one of Deno's source files and makes JavaScript of it.
 pub fn transpile(
     name: ModuleName,
     source: ModuleCodeString,
 ) -> Result<(ModuleCodeString, Option<SourceMapData>), JsErrorBox> {
     let specifier = name.as_str().to_owned();
-    let (code, map) = deno_runtime::transpile::maybe_transpile_source(name, source)?;
-    let mut code = code.as_str().to_owned();
+    let mut code = source.as_str().to_owned();
     for patch in PATCHES.iter().filter(|patch| patch.specifier == specifier) {
         let found = code.matches(patch.find).count();
         if found != patch.times {
@@ -58,7 +79,7 @@ pub fn transpile(
         }
         code = code.replace(patch.find, patch.replace);
     }
-    Ok((code.into(), map))
+    deno_runtime::transpile::maybe_transpile_source(name, code.into())
 }
 
 /// How a file of an extension is loaded.

@@ -42,7 +42,7 @@ async function check() {
 
   const ended = once(worker, "exit");
   worker.postMessage({ stop: true });
-  assert.deepEqual(await ended, [0]);
+  assert.deepEqual(await ended, [3]);
 
   const failing = start({ below: 0 }, { env: { TENON_WORKER_SPEC: "given" } });
   assert.equal((await once(failing, "message"))[0].seen, "given");

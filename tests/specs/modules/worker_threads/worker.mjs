@@ -17,5 +17,5 @@ parentPort.on("message", (message) => {
   if (message.shared) Atomics.add(new Int32Array(message.shared), 0, 5);
   if (message.fail) throw new RangeError("worker boom");
   if (message.shared) parentPort.postMessage("added");
-  if (message.stop) parentPort.close();
+  if (message.stop) process.exit(3);
 });

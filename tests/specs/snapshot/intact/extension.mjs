@@ -8,16 +8,16 @@ import { Script } from "node:vm";
 
 const NATIVE = /\{\s*\[native code\]\s*\}\s*$/;
 
-/** A function's text is an expression, a method, an accessor or a class; one of these must parse. */
+/** A function's text is an expression, a method or an accessor; one of these must parse. */
 function parses(text) {
-  const name = "[a-zA-Z_$][\\w$]*";
+  const privates = new Set(text.match(/#[\w$]+/g));
+  const fields = [...privates].map((name) => `${name};`).join(" ");
+  const method = text.replace(/^((?:static |async |get |set |\*)*)#/, "$1");
   const shapes = [
     `(${text})`,
     `({ ${text} })`,
-    `(class { ${text} })`,
-    `(class extends Object { ${text} })`,
-    `(class { static ${text} })`,
-    `({ ${text.replace(new RegExp(`^(async |\\*|get |set |static )*#(${name})`), "$1$2")} })`,
+    `(class extends Object { ${fields} ${method} })`,
+    `(class extends Object { ${fields} static ${method} })`,
   ];
   return shapes.some((source) => {
     try {
@@ -56,8 +56,9 @@ await joinSession({
       const broken = [];
       for (const name of builtinModules) {
         // These start something when they are imported, or exist only under a flag.
-        if (/^(_|repl|test|inspector|cluster|trace_events|wasi)/.test(name)) continue;
-        const module = await import(`node:${name}`);
+        const bare = name.replace(/^node:/, "");
+        if (/^(_|repl|test|inspector|cluster|trace_events|wasi)/.test(bare)) continue;
+        const module = await import(`node:${bare}`);
         for (const [fn, where] of functionsOf(module, name)) {
           if (checked.has(fn)) continue;
           checked.add(fn);
