@@ -86,4 +86,17 @@ internals.tenon = {
     process.exitCode ??= code;
     process.emit("exit", process.exitCode ?? 0);
   },
+
+  /** Closes servers and sockets. V8 does so when it is dropped; QuickJS leaves them open. */
+  closeHandles() {
+    for (const handle of globalThis.process._getActiveHandles()) {
+      try {
+        handle.unref?.();
+        handle.close?.();
+        handle.destroy?.();
+      } catch {
+        // It is closed already, or cannot be; the next one may.
+      }
+    }
+  },
 };

@@ -1,6 +1,7 @@
 // What an extension gets for `node:module`: node's own, with a `require` that knows the SDK.
-// Every name is spelt out, because QuickJS loses those that only `export *` passes on.
-import Module from "node:module";
+// Every name is spelt out and the import is a dynamic one, because QuickJS loses names that only
+// `export *` passes on, and runs this module before one that it imports statically.
+const { default: Module } = await import("node:module");
 export const {
   builtinModules, constants, createRequire, enableCompileCache, findPackageJSON, findSourceMap,
   flushCompileCache, getCompileCacheDir, isBuiltin, register, registerHooks, runMain, SourceMap,

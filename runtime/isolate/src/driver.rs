@@ -334,21 +334,36 @@ impl Driver<'_> {
 
     /// Lets the extension say goodbye, if it still can.
     async fn finish(&mut self, reason: EndReason) -> EndReason {
-        if !matches!(reason, EndReason::Stopped | EndReason::NoJoin { .. }) {
-            return reason;
+        if matches!(reason, EndReason::Stopped | EndReason::NoJoin { .. }) {
+            let deadline = Duration::from_millis(self.spec.limits.stop_deadline_ms);
+            if self.deliver_sigterm() {
+                // It ends when the handler calls `process.exit`, when nothing is left to do, or when
+                // its time is up.
+                let _ = tokio::time::timeout(deadline, self.run_until_exit()).await;
+            }
+            if self.ended_by_itself().is_none() {
+                let emit_exit = &self.worker.functions.emit_exit;
+                // What an exit handler throws has nowhere to go: the log is closing.
+                let _ = call(&mut self.worker.runtime, emit_exit, &[0.into()]);
+            }
         }
-        let deadline = Duration::from_millis(self.spec.limits.stop_deadline_ms);
-        if self.deliver_sigterm() {
-            // It ends when the handler calls `process.exit`, when nothing is left to do, or when
-            // its time is up.
-            let _ = tokio::time::timeout(deadline, self.run_until_exit()).await;
-        }
-        if self.ended_by_itself().is_none() {
-            let emit_exit = &self.worker.functions.emit_exit;
-            // What an exit handler throws has nowhere to go but the log, and the log is closing.
-            let _ = call(&mut self.worker.runtime, emit_exit, &[0.into()]);
-        }
+        #[cfg(feature = "quickjs")]
+        self.close_handles().await;
         reason
+    }
+
+    /// Closes what the engine does not close when it is dropped.
+    #[cfg(feature = "quickjs")]
+    async fn close_handles(&mut self) {
+        let runtime = &mut self.worker.runtime;
+        // A terminated instance runs nothing until the termination is taken back.
+        runtime.v8_isolate().cancel_terminate_execution();
+        let _ = call(runtime, &self.worker.functions.close_handles, &[]);
+        let turn = poll_fn(|cx| {
+            let _ = runtime.poll_event_loop(cx, PollEventLoopOptions::default());
+            Poll::Ready(())
+        });
+        turn.await;
     }
 
     fn deliver_sigterm(&mut self) -> bool {

@@ -46,6 +46,8 @@ pub struct PlatformFunctions {
     pub cancel: v8::Global<v8::Function>,
     pub adopt: v8::Global<v8::Function>,
     pub emit_exit: v8::Global<v8::Function>,
+    #[cfg_attr(feature = "v8", expect(dead_code, reason = "V8 closes handles when it is dropped"))]
+    pub close_handles: v8::Global<v8::Function>,
 }
 
 /// An engine instance that has been bootstrapped.
@@ -223,6 +225,7 @@ fn run_bootstrap(runtime: &mut JsRuntime, options: BootstrapOptions) -> Platform
         cancel: function("cancel"),
         adopt: function("adopt"),
         emit_exit: function("emitExit"),
+        close_handles: function("closeHandles"),
     }
 }
 
