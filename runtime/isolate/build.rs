@@ -3,6 +3,12 @@
 //! On V8: a startup snapshot with everything usual already evaluated, and the sources of what stays
 //! lazy. On QuickJS, which has no snapshots: every source, transpiled here instead of at each start.
 
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a build script talks to cargo and stops"
+)]
+
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;

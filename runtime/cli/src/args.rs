@@ -59,6 +59,8 @@ pub enum Command {
     Ext(ExtCommand),
     /// Call a tool of an extension
     Call(CallArgs),
+    /// List the coding agents that are known, and which are installed
+    Agents,
     /// Show what Tenon does, in a throw-away workspace
     Demo,
     /// Measure what extensions cost

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod agents;
 pub mod bench;
 pub mod call;
 pub mod demo;

@@ -26,7 +26,6 @@ impl CliError {
     }
 
     /// Prints it to standard error.
-    #[expect(clippy::print_stderr, reason = "this is where errors are printed")]
     pub fn print(&self) {
         eprintln!("{RED}error{RED:#}{BOLD}:{BOLD:#} {}", self.message);
         for hint in &self.hints {

@@ -38,6 +38,7 @@ async fn run(args: Args) -> Result<ExitCode, CliError> {
     match &args.command {
         Some(Command::Ext(command)) => commands::ext::run(&args, command).await,
         Some(Command::Call(call)) => commands::call::run(&args, call).await,
+        Some(Command::Agents) => commands::agents::run(&args),
         Some(Command::Demo) => commands::demo::run(&args).await,
         Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
         None => Err(CliError::new("no command was given").hint("tenon --help lists them")),

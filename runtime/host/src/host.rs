@@ -91,7 +91,7 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    extensions: BTreeMap<(Scope, String, PathBuf), Extension>,
+    extensions: BTreeMap<Key, Extension>,
     registry: Registry,
     next_call: CallId,
 }
@@ -99,11 +99,15 @@ struct State {
 struct Extension {
     info: ExtensionInfo,
     isolate: Option<Isolate>,
-    calls: HashMap<CallId, oneshot::Sender<Result<Value, ScriptError>>>,
+    calls: HashMap<CallId, oneshot::Sender<Reply>>,
     log: Log,
 }
 
+/// Scope, name and folder: names alone are not unique.
 type Key = (Scope, String, PathBuf);
+
+/// The outcome of a call, as the isolate sends it.
+type Reply = Result<Value, ScriptError>;
 
 impl Host {
     /// A host with no extension loaded yet.
@@ -385,7 +389,7 @@ impl Host {
         &self,
         name: &str,
         args: Value,
-    ) -> Result<(Key, CallId, oneshot::Receiver<Result<Value, ScriptError>>), CallError> {
+    ) -> Result<(Key, CallId, oneshot::Receiver<Reply>), CallError> {
         let mut state = self.state();
         let State { extensions, registry, next_call } = &mut *state;
         let unknown =

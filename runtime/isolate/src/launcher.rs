@@ -23,10 +23,12 @@ use crate::thread::Terminator;
 /// Where an isolate's messages go. Empty until the isolate has an extension; what is sent before
 /// that is dropped.
 #[derive(Clone, Default)]
-pub struct Outbox(Arc<OnceLock<Box<dyn Fn(FromIsolate) + Send + Sync>>>);
+pub struct Outbox(Arc<OnceLock<Sink>>);
+
+type Sink = Box<dyn Fn(FromIsolate) + Send + Sync>;
 
 impl Outbox {
-    pub(crate) fn connect(&self, send: Box<dyn Fn(FromIsolate) + Send + Sync>) {
+    pub(crate) fn connect(&self, send: Sink) {
         // Connected once, when the isolate is claimed; a second claim cannot happen.
         let _ = self.0.set(send);
     }

@@ -86,14 +86,12 @@ fn explain(error: CallError, host: &Host) -> CliError {
     described
 }
 
-#[expect(clippy::print_stderr, reason = "the log is not output")]
 fn print_log(log: &[LogLine]) {
     for line in log {
         anstream::eprintln!("{DIM}{}{DIM:#}", line.text);
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a failure is not output")]
 fn print(result: &ToolResult) {
     if result.result_type == ResultType::Success {
         output::line(&result.text_result_for_llm);
