@@ -143,6 +143,39 @@ fn an_invalid_tool_name_fails_the_extension() {
 }
 
 #[test]
+fn a_tool_name_that_some_agents_refuse_is_a_warning() {
+    let source = GOOD.replace("'good'", "'n'.repeat(65)");
+    let workspace = Workspace::new().extension("long-name", &source);
+    assert_eq!(workspace.list()["long-name"]["status"], "running");
+    let log = crate::results::log_of(&workspace, "long-name");
+    assert!(log.contains("65 characters long; some agents accept only 64"), "{log}");
+}
+
+#[test]
+fn unknown_keys_and_hooks_are_warnings() {
+    let source = "import { joinSession } from '@github/copilot-sdk/extension';\n\
+                  await joinSession({ name: 'x', hooks: { onNothing() {} } });";
+    let workspace = Workspace::new().extension("odd", source);
+    let log = crate::results::log_of(&workspace, "odd");
+    assert!(log.contains("unknown key \"name\" is ignored"), "{log}");
+    assert!(log.contains("unknown hook \"onNothing\" is ignored"), "{log}");
+}
+
+#[test]
+fn a_part_of_a_package_that_is_not_there_is_not_called_a_missing_package() {
+    let workspace =
+        Workspace::new().extension("broken", "import 'pkg/inner';").extension("good", GOOD);
+    workspace.file(
+        "node_modules/pkg/package.json",
+        r#"{ "name": "pkg", "exports": { ".": "./i.js" } }"#,
+    );
+    workspace.file("node_modules/pkg/i.js", "");
+    let error = error_in(&workspace);
+    assert!(!message(&error).contains("npm install"), "{error}");
+    assert!(message(&error).contains("./inner"), "{error}");
+}
+
+#[test]
 fn a_file_that_is_not_utf8_is_named_with_the_byte() {
     let workspace = Workspace::new().extension("good", GOOD);
     workspace.file(".github/extensions/broken/extension.mjs", b"// ok\n// caf\xe9\n");

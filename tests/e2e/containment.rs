@@ -203,6 +203,15 @@ fn a_flood_of_output_blocks_nobody() {
 }
 
 #[test]
+fn a_line_of_output_over_the_limit_is_cut_into_several() {
+    let workspace = Workspace::new()
+        .tool("long", "process.stdout.write('y'.repeat(70 * 1024) + '\\nend\\n'); return 'done'");
+    let run = workspace.run(&["call", "long", "--verbose"]);
+    let lengths: Vec<usize> = run.stderr.lines().map(str::len).collect();
+    assert_eq!(lengths, [64 * 1024, 6 * 1024, 3], "{lengths:?}");
+}
+
+#[test]
 fn standard_input_is_empty() {
     let workspace = Workspace::new().tool(
         "reads",
@@ -352,7 +361,21 @@ fn importing_is_no_way_around_a_missing_read_permission() {
 
 #[test]
 fn process_wide_calls_are_out_of_reach_even_with_the_full_profile() {
-    let workspace = Workspace::new().tool("t", "process.setuid(1); return 'done'");
-    let text = workspace.call("t", &json!({}))["textResultForLlm"].to_string();
-    assert!(text.contains("has no sys access"), "{text}");
+    for call in
+        ["process.setuid(1)", "process.setegid(1)", "(await import('node:os')).setPriority(19)"]
+    {
+        let workspace = Workspace::new().tool("t", &format!("{call}; return 'done'"));
+        let text = workspace.call("t", &json!({}))["textResultForLlm"].to_string();
+        assert!(text.contains("not available to extensions"), "{call}: {text}");
+    }
+}
+
+#[test]
+fn a_title_does_not_rename_the_host() {
+    let workspace = Workspace::new().tool(
+        "t",
+        "process.title = 'renamed'; return (await import('node:fs')).readFileSync('/proc/self/cmdline', 'utf8')",
+    );
+    let shown = workspace.answer("t", &json!({}));
+    assert!(!shown.contains("renamed") && shown.contains("tenon"), "{shown}");
 }

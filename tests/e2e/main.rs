@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod bad_input;
+mod command_line;
 mod containment;
+mod examples;
 mod modules;
 mod results;
 mod snapshot;

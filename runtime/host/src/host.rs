@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::Weak;
 
 use serde_json::Value;
 use serde_json::json;
@@ -243,7 +244,7 @@ impl Host {
             Ok(isolate) => {
                 extension.isolate = Some(isolate);
                 extension.info.generation += 1;
-                tokio::spawn(self.clone().attend(key, receiver));
+                tokio::spawn(attend(Arc::downgrade(&self.0), key, receiver));
             }
             Err(error) => {
                 extension.info.fail(Status::Failed, LoadError::new(error.to_string(), None));
@@ -294,45 +295,42 @@ impl Host {
         env
     }
 
-    /// Listens to one isolate until it ends.
-    async fn attend(self, key: Key, mut messages: mpsc::UnboundedReceiver<FromIsolate>) {
-        while let Some(message) = messages.recv().await {
-            let mut state = self.state();
-            let State { extensions, registry, .. } = &mut *state;
-            let Some(extension) = extensions.get_mut(&key) else { return };
-            match message {
-                FromIsolate::Log(record) => extension.log.push(record),
-                FromIsolate::Reply { call, result } => {
-                    if let Some(waiting) = extension.calls.remove(&call) {
-                        // The caller may have given up.
-                        let _ = waiting.send(result);
-                    }
+    /// Takes note of what an isolate says.
+    fn receive(&self, key: &Key, message: FromIsolate) {
+        let mut state = self.state();
+        let State { extensions, registry, .. } = &mut *state;
+        let Some(extension) = extensions.get_mut(key) else { return };
+        match message {
+            FromIsolate::Log(record) => extension.log.push(record),
+            FromIsolate::Reply { call, result } => {
+                if let Some(waiting) = extension.calls.remove(&call) {
+                    // The caller may have given up.
+                    let _ = waiting.send(result);
                 }
-                FromIsolate::Request { request, method, params } => {
-                    let result = self.answer(extension, registry, &method, params);
-                    if let Some(isolate) = &extension.isolate {
-                        isolate.send(ToIsolate::Answer { request, result });
-                    }
+            }
+            FromIsolate::Request { request, method, params } => {
+                let result = self.answer(extension, registry, &method, params);
+                if let Some(isolate) = &extension.isolate {
+                    isolate.send(ToIsolate::Answer { request, result });
                 }
-                FromIsolate::Ready(report) => {
-                    extension.info.ready = Some(report);
-                    extension.info.status = Status::Running;
-                    self.0.changed.send_modify(|count| *count += 1);
+            }
+            FromIsolate::Ready(report) => {
+                extension.info.ready = Some(report);
+                extension.info.status = Status::Running;
+                self.0.changed.send_modify(|count| *count += 1);
+            }
+            FromIsolate::Ended(reason) => {
+                registry.remove(&extension.info.id);
+                if let Some(error) = LoadError::from_end(reason) {
+                    extension
+                        .log
+                        .push(LogRecord { level: LogLevel::Error, text: error.message.clone() });
+                    extension.info.fail(Status::Failed, error);
                 }
-                FromIsolate::Ended(reason) => {
-                    registry.remove(&extension.info.id);
-                    if let Some(error) = LoadError::from_end(reason) {
-                        extension.log.push(LogRecord {
-                            level: LogLevel::Error,
-                            text: error.message.clone(),
-                        });
-                        extension.info.fail(Status::Failed, error);
-                    }
-                    extension.isolate = None;
-                    // Whoever waits for a reply learns that none will come.
-                    extension.calls.clear();
-                    self.0.changed.send_modify(|count| *count += 1);
-                }
+                extension.isolate = None;
+                // Whoever waits for a reply learns that none will come.
+                extension.calls.clear();
+                self.0.changed.send_modify(|count| *count += 1);
             }
         }
     }
@@ -438,6 +436,16 @@ impl Host {
         match error {
             Some(error) => format!("{id} ended before {tool} returned: {}", error.message),
             None => format!("{id} ended before {tool} returned"),
+        }
+    }
+}
+
+/// Listens to one isolate until it ends. A host that was dropped is not kept alive by its extensions.
+async fn attend(host: Weak<Inner>, key: Key, mut messages: mpsc::UnboundedReceiver<FromIsolate>) {
+    while let Some(message) = messages.recv().await {
+        match host.upgrade() {
+            Some(inner) => Host(inner).receive(&key, message),
+            None => return,
         }
     }
 }

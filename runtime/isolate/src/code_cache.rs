@@ -47,3 +47,19 @@ pub fn store(specifier: &str, hash: u64, data: &[u8]) {
         cache.bytes -= old.len();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_source_is_not_served_and_a_full_cache_takes_nothing_more() {
+        let hash = lookup("test:a", "one").hash;
+        store("test:a", hash, b"compiled");
+        assert_eq!(lookup("test:a", "one").data.as_deref(), Some(&b"compiled"[..]));
+        assert!(lookup("test:a", "two").data.is_none());
+        let too_much = vec![0; MAX_CACHE_BYTES];
+        store("test:b", lookup("test:b", "b").hash, &too_much);
+        assert!(lookup("test:b", "b").data.is_none());
+    }
+}

@@ -302,8 +302,8 @@ impl Driver<'_> {
                 state.borrow_mut().borrow_mut::<Bridge>().answer(request, result);
                 Ok(())
             }
-            // Loading happens once and stopping is handled by the caller.
-            ToIsolate::Load(_) | ToIsolate::Stop => Ok(()),
+            // Handled by whoever polls the inbox.
+            ToIsolate::Stop => Ok(()),
         }
     }
 

@@ -88,8 +88,6 @@ impl Access {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToIsolate {
-    /// Take on an extension. Sent once, before anything else.
-    Load(Box<LoadSpec>),
     /// Call something the extension registered.
     Call {
         /// The call's identity, echoed in [`FromIsolate::Reply`].

@@ -12,7 +12,6 @@ pub mod environment;
 pub mod exit;
 pub mod output;
 pub mod signals;
-#[cfg(feature = "quickjs")]
 mod unavailable;
 
 use deno_core::Extension;
@@ -60,11 +59,18 @@ fn replace_process_wide_ops(op: OpDecl) -> OpDecl {
         "op_exit" => exit::op_tenon_exit(),
         "op_process_abort" => exit::op_tenon_abort(),
         "op_node_process_kill" => signals::op_tenon_kill(),
+        "op_node_process_setuid"
+        | "op_node_process_seteuid"
+        | "op_node_process_setgid"
+        | "op_node_process_setegid"
+        | "op_node_os_set_priority"
+        | "op_inspector_open" => unavailable::op_tenon_process_wide(),
         // Relics that nothing of node's uses and that would reach the whole process.
         "op_kill" | "op_run" => op.disable(),
         "op_signal_bind" => signals::op_tenon_signal_bind(),
         "op_signal_poll" => signals::op_tenon_signal_poll(),
         "op_signal_unbind" => signals::op_tenon_signal_unbind(),
+        "op_node_process_set_title" => environment::op_tenon_set_title(),
         "op_exec_path" => environment::op_tenon_exec_path(),
         "op_print" => output::op_tenon_print(),
         #[cfg(feature = "quickjs")]

@@ -332,19 +332,24 @@ fn package_not_found(
     referrer: &ModuleSpecifier,
     error: &node_resolver::errors::NodeResolveError,
 ) -> JsErrorBox {
-    let missing = std::error::Error::source(error)
-        .is_none_or(|source| source.to_string().contains("Could not find package"))
-        || error.to_string().contains("Could not find package");
-    if missing {
+    // Told by its words: the kinds behind it are several and say the same.
+    if error.to_string().contains("Could not find package") {
         let folder = referrer
             .to_file_path()
             .ok()
             .and_then(|path| path.parent().map(|folder| folder.display().to_string()))
             .unwrap_or_default();
+        let package = package_name(specifier);
         return JsErrorBox::type_error(format!(
-            "Cannot find package '{specifier}' imported from {referrer}; \
-             install it (npm install {specifier}) in {folder} or above"
+            "Cannot find package '{package}' imported from {referrer}; \
+             install it (npm install {package}) in {folder} or above"
         ));
     }
     JsErrorBox::type_error(error.to_string())
+}
+
+/// The package that a specifier such as `@scope/name/file` is in.
+fn package_name(specifier: &str) -> String {
+    let parts = if specifier.starts_with('@') { 2 } else { 1 };
+    specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
 }

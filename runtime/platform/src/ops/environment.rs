@@ -1,4 +1,4 @@
-//! `process.env`, `process.execPath`: an extension's own, never the host's.
+//! `process.env`, `process.execPath`, `process.title`: an extension's own, never the host's.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -130,3 +130,7 @@ pub fn op_tenon_load_env_file(state: &mut OpState, #[string] path: &str) -> Resu
 pub fn op_tenon_exec_path(state: &mut OpState) -> String {
     state.borrow::<ExtensionEnv>().lock().exec_path.to_string_lossy().into_owned()
 }
+
+/// `process.title = ...` would rename the host; it is accepted and does nothing.
+#[op2(fast)]
+pub fn op_tenon_set_title(#[string] _title: &str) {}

@@ -1,6 +1,5 @@
-// typed-tool: an extension in TypeScript. Tenon strips the types and runs the rest as it stands,
-// so there is no build step. Only syntax that can be erased works: no enums, no namespaces, no
-// parameter properties. Copilot CLI itself does not load .ts entry files.
+// typed-tool: an extension in TypeScript. Tenon removes the types and runs the rest, so there is no
+// build step, and errors point at the lines below. Copilot CLI itself does not load .ts entry files.
 //
 // Try it:  tenon call compare_versions --args '{"left":"1.10.0","right":"1.9.2"}'
 

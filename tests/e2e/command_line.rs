@@ -1,0 +1,146 @@
+//! The commands, as a person and a script see them.
+
+use serde_json::json;
+use tenon_tests::Workspace;
+
+const HELLO: &str = "import { joinSession } from '@github/copilot-sdk/extension';\n\
+    await joinSession({ tools: [{ name: 'hello', description: 'Says hello', handler: () => 'hi' }], \
+      hooks: { onSessionStart() {} }, commands: [{ name: '/greet', description: 'Greets' }] });";
+
+#[test]
+fn version_and_engine_info_name_the_engine() {
+    let workspace = Workspace::new();
+    let engine = if cfg!(feature = "quickjs") { "quickjs" } else { "v8" };
+    let version = workspace.run(&["--version"]).stdout;
+    assert!(version.starts_with("tenon ") && version.contains(&format!("({engine} ")), "{version}");
+    let info = workspace.run(&["--engine-info", "--json"]).json();
+    assert_eq!(info["name"], engine);
+    assert!(version.contains(info["version"].as_str().unwrap()));
+}
+
+#[test]
+fn list_is_a_table_and_an_array() {
+    let workspace = Workspace::new().extension("hello", HELLO).extension("broken", "throw 1;");
+    let text = workspace.scrub(&workspace.run(&["ext", "list"]).stdout);
+    insta::assert_snapshot!(text, @r"
+    ID              STATUS   TOOLS  ALSO
+    project:broken  failed   -      
+    project:hello   running  hello  1 hook, 1 command
+
+    project:broken failed
+      1
+    ");
+    let entry = &workspace.list()["hello"];
+    let keys: Vec<&str> = entry.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = [
+        "id",
+        "name",
+        "source",
+        "path",
+        "status",
+        "error",
+        "tools",
+        "hooks",
+        "commands",
+        "canvases",
+        "generation",
+        "hash",
+        "engine",
+    ];
+    assert_eq!(keys[..expected.len()], expected);
+    assert_eq!(entry["id"], "project:hello");
+    assert_eq!(entry["error"], json!(null));
+    assert_eq!(entry["generation"], 1);
+    assert_eq!(entry["hash"].as_str().unwrap().len(), 64);
+    assert_eq!(entry["commands"], json!([{ "name": "greet", "description": "Greets" }]));
+}
+
+#[test]
+fn inspect_shows_what_an_extension_offers() {
+    let workspace = Workspace::new().extension("hello", HELLO);
+    let text = workspace.scrub(&workspace.run(&["ext", "inspect", "project:hello"]).stdout);
+    let stable: Vec<&str> =
+        text.lines().filter(|line| !line.contains("hash ") && !line.contains("ready ")).collect();
+    insta::assert_snapshot!(stable.join("\n"), @r"
+    project:hello  running
+      path        [CWD]/.github/extensions/hello/extension.mjs
+      generation  1
+    Tools
+      hello  Says hello
+    Hooks
+      onSessionStart
+    Commands
+      /greet  Greets
+    ");
+}
+
+#[test]
+fn user_extensions_are_found_and_shadowed_by_the_projects() {
+    let workspace = Workspace::new().extension("same", HELLO);
+    workspace.home_file("extensions/same/extension.mjs", HELLO);
+    workspace.home_file("extensions/other/extension.mjs", &HELLO.replace("'hello'", "'other'"));
+    let list = workspace.run(&["ext", "list", "--json"]).json();
+    let seen: Vec<_> =
+        list.as_array().unwrap().iter().map(|e| (e["id"].clone(), e["status"].clone())).collect();
+    assert_eq!(
+        seen,
+        [("user:other", "running"), ("user:same", "shadowed"), ("project:same", "running")]
+            .map(|(id, status)| (json!(id), json!(status)))
+    );
+    let run = workspace.run(&["ext", "inspect", "same"]);
+    assert!(run.stderr.contains("use the id: user:same, project:same"), "{}", run.stderr);
+}
+
+#[test]
+fn the_sdk_is_found_from_a_sub_folder_a_worktree_and_behind_a_link() {
+    let workspace = Workspace::new().extension("hello", HELLO);
+    std::fs::remove_dir(workspace.cwd().join(".git")).unwrap();
+    workspace.file(".git", "gitdir: /elsewhere/worktrees/x");
+    workspace.file("deep/down/file", "");
+    let deep = workspace.cwd().join("deep/down").to_string_lossy().into_owned();
+    assert_eq!(workspace.run(&["call", "hello", "--cwd", &deep]).stdout, "hi\n");
+}
+
+#[test]
+fn agents_are_listed() {
+    let agents = Workspace::new().run(&["agents", "--json"]).json();
+    assert_eq!(agents[0]["name"], "claude");
+    assert_eq!(agents[2]["command"], "copilot --acp");
+}
+
+#[test]
+fn the_demo_runs_to_its_end() {
+    let run = Workspace::new().run(&["demo"]);
+    assert_eq!(run.code, 0, "{run:#?}");
+    for part in [
+        "notes.txt: 2 lines, 9 words, 49 bytes",
+        "TypeError: Cannot read properties of undefined",
+        "project:curious has no read access to \"/etc/passwd\"",
+        "done",
+    ] {
+        // QuickJS words the error in its own way.
+        if cfg!(feature = "quickjs") && part.starts_with("TypeError") {
+            assert!(run.stdout.contains("TypeError: "), "{}", run.stdout);
+        } else {
+            assert!(run.stdout.contains(part), "{part} is missing in\n{}", run.stdout);
+        }
+    }
+}
+
+#[test]
+fn arguments_may_come_from_standard_input() {
+    let workspace = Workspace::new().tool("echo", "return args.x");
+    let input = workspace.file("input.json", r#"{ "x": "from a file" }"#);
+    let mut command = workspace.command(&["call", "echo", "--args", "-"]);
+    command.stdin(std::fs::File::open(input).unwrap());
+    assert_eq!(command.output().unwrap().stdout, b"from a file\n");
+}
+
+#[test]
+fn help_has_examples() {
+    let workspace = Workspace::new();
+    for command in [&["--help"][..], &["call", "--help"], &["ext", "list", "--help"]] {
+        let help = workspace.run(command).stdout;
+        assert!(help.contains("Examples:"), "{help}");
+    }
+}
