@@ -42,23 +42,9 @@ impl std::fmt::Display for Status {
 /// Why an extension does not run: what happened, where, and what to do.
 #[derive(Debug, Clone, Serialize)]
 pub struct LoadError {
-    /// What happened.
-    pub message: String,
-    /// The file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// One-based.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    /// One-based.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<u32>,
-    /// The text of that line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_line: Option<String>,
-    /// Where it was called from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stack: Option<String>,
+    /// What happened, and where.
+    #[serde(flatten)]
+    pub what: ScriptError,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -67,15 +53,14 @@ pub struct LoadError {
 impl LoadError {
     /// An error without a place.
     pub fn new(message: impl Into<String>, hint: impl Into<Option<String>>) -> Self {
-        let error = ScriptError::message(message);
-        Self { hint: hint.into(), ..Self::from(error) }
+        Self { what: ScriptError::message(message), hint: hint.into() }
     }
 
     /// Why an isolate ended, as an error; `None` if it was told to.
     pub fn from_end(reason: EndReason) -> Option<Self> {
         Some(match reason {
             EndReason::Stopped => return None,
-            EndReason::Script(error) => error.into(),
+            EndReason::Script(what) => Self { what, hint: None },
             EndReason::Exited { code, joined: false } => Self::new(
                 format!("the extension called process.exit({code}) while it was loading"),
                 "an extension stays loaded; remove the call, or throw an error instead".to_owned(),
@@ -97,20 +82,6 @@ impl LoadError {
             }
             EndReason::Setup { message } => Self::new(message, None),
         })
-    }
-}
-
-impl From<ScriptError> for LoadError {
-    fn from(error: ScriptError) -> Self {
-        Self {
-            message: error.message,
-            file: error.file,
-            line: error.line,
-            column: error.column,
-            source_line: error.source_line,
-            stack: error.stack,
-            hint: None,
-        }
     }
 }
 

@@ -26,6 +26,7 @@ use tenon_isolate::message::ToIsolate;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::config::ConfigError;
@@ -100,6 +101,8 @@ struct State {
 struct Extension {
     info: ExtensionInfo,
     isolate: Option<Isolate>,
+    /// The task that listens to the isolate; it ends after the isolate's last word.
+    attending: Option<JoinHandle<()>>,
     calls: HashMap<CallId, oneshot::Sender<Reply>>,
     log: Log,
 }
@@ -181,17 +184,23 @@ impl Host {
         })
     }
 
-    /// Stops every extension, all at once.
+    /// Stops every extension, all at once. What they last said is in their logs then.
     pub async fn stop(&self) {
-        let isolates: Vec<Isolate> = {
+        let (isolates, attending): (Vec<_>, Vec<_>) = {
             let mut state = self.state();
-            state.extensions.values_mut().filter_map(|extension| extension.isolate.take()).collect()
+            let extensions = state.extensions.values_mut();
+            extensions
+                .map(|extension| (extension.isolate.take(), extension.attending.take()))
+                .unzip()
         };
-        let stopping: Vec<_> =
-            isolates.into_iter().map(|isolate| tokio::spawn(isolate.stop())).collect();
-        for stopped in stopping {
+        let stopping = isolates.into_iter().flatten().map(|isolate| tokio::spawn(isolate.stop()));
+        for stopped in stopping.collect::<Vec<_>>() {
             // A panic in one must not keep the others from being waited for.
             let _ = stopped.await;
+        }
+        for attended in attending.into_iter().flatten() {
+            // One that hangs in a system call has not said its last word; nobody waits for it.
+            let _ = tokio::time::timeout(limits::STOP_DEADLINE, attended).await;
         }
         // The folder stays if an extension left something in it.
         let _ = std::fs::remove_dir(self.session_folder());
@@ -225,8 +234,13 @@ impl Host {
         if let Some((status, error)) = obstacle {
             info.fail(status, error);
         }
-        let extension =
-            Extension { info, isolate: None, calls: HashMap::new(), log: Log::default() };
+        let extension = Extension {
+            info,
+            isolate: None,
+            attending: None,
+            calls: HashMap::new(),
+            log: Log::default(),
+        };
         self.state().extensions.insert(key.clone(), extension);
         if start && let Ok(entry) = &found.entry {
             self.start(key, entry.clone());
@@ -244,7 +258,8 @@ impl Host {
             Ok(isolate) => {
                 extension.isolate = Some(isolate);
                 extension.info.generation += 1;
-                tokio::spawn(attend(Arc::downgrade(&self.0), key, receiver));
+                let attending = tokio::spawn(attend(Arc::downgrade(&self.0), key, receiver));
+                extension.attending = Some(attending);
             }
             Err(error) => {
                 extension.info.fail(Status::Failed, LoadError::new(error.to_string(), None));
@@ -322,9 +337,10 @@ impl Host {
             FromIsolate::Ended(reason) => {
                 registry.remove(&extension.info.id);
                 if let Some(error) = LoadError::from_end(reason) {
-                    extension
-                        .log
-                        .push(LogRecord { level: LogLevel::Error, text: error.message.clone() });
+                    extension.log.push(LogRecord {
+                        level: LogLevel::Error,
+                        text: error.what.message.clone(),
+                    });
                     extension.info.fail(Status::Failed, error);
                 }
                 extension.isolate = None;
@@ -434,7 +450,7 @@ impl Host {
         let error = state.extensions.get(key).and_then(|extension| extension.info.error.as_ref());
         let id = format!("{}:{}", key.0, key.1);
         match error {
-            Some(error) => format!("{id} ended before {tool} returned: {}", error.message),
+            Some(error) => format!("{id} ended before {tool} returned: {}", error.what.message),
             None => format!("{id} ended before {tool} returned"),
         }
     }

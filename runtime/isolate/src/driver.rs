@@ -35,7 +35,6 @@ use crate::message::EndReason;
 use crate::message::FromIsolate;
 use crate::message::LoadSpec;
 use crate::message::ReadyReport;
-use crate::message::ScriptError;
 use crate::message::ToIsolate;
 use crate::permissions;
 use crate::script_error;
@@ -52,10 +51,7 @@ pub async fn serve(
     terminator: &Terminator,
     warm: &watch::Sender<bool>,
 ) -> Option<EndReason> {
-    let claim = match warm_up(worker, claim, warm).await {
-        Some(claim) => claim,
-        None => return None,
-    };
+    let claim = warm_up(worker, claim, warm).await?;
     let started = Started::now(claim.from_spare);
     if let Err(message) = adopt(worker, &claim.spec) {
         return Some(EndReason::Setup { message });
@@ -399,7 +395,7 @@ fn call(
     let mut values = Vec::with_capacity(arguments.len());
     for argument in arguments {
         let value = deno_core::serde_v8::to_v8(scope, argument)
-            .map_err(|error| ScriptErrorBox(error.to_string()).into_core_error())?;
+            .map_err(|error| CoreError::from(std::io::Error::other(error.to_string())))?;
         values.push(value);
     }
     let function = v8::Local::new(scope, function);
@@ -411,14 +407,4 @@ fn call(
         return Err(CoreError::from(error));
     }
     Ok(())
-}
-
-/// A value that could not be made; only a bug in a message type leads here.
-struct ScriptErrorBox(String);
-
-impl ScriptErrorBox {
-    fn into_core_error(self) -> CoreError {
-        let error = ScriptError::message(self.0);
-        CoreError::from(std::io::Error::other(error.to_string()))
-    }
 }

@@ -14,6 +14,9 @@ pub const STOP_DEADLINE: Duration = Duration::from_secs(1);
 /// How long after the stop deadline an isolate that does not answer is terminated from outside.
 pub const TERMINATE_GRACE: Duration = Duration::from_millis(250);
 
+/// How long the end of an isolate waits for output that is still in its pipe.
+pub const DRAIN_DEADLINE: Duration = Duration::from_millis(100);
+
 /// The largest JavaScript heap of one extension. Extensions use 5 to 20 MB; a bundle with a parser
 /// in it uses 100.
 pub const HEAP_BYTES: usize = 512 * 1024 * 1024;

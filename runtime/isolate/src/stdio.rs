@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::mpsc;
 
 use deno_runtime::deno_io::Stdio;
 use deno_runtime::deno_io::StdioPipe;
@@ -16,24 +17,40 @@ use tokio::net::unix::pipe;
 
 use crate::background;
 use crate::launcher::Outbox;
+use crate::limits::DRAIN_DEADLINE;
 use crate::limits::MAX_OUTPUT_LINE_BYTES;
 use crate::message::FromIsolate;
 use crate::message::LogLevel;
 use crate::message::LogRecord;
 
+/// Tells when everything that was written has come out.
+pub struct Drained(mpsc::Receiver<()>);
+
+impl Drained {
+    /// Waits until the last writer is gone and the pipe is empty. A detached child may keep it open,
+    /// so not for long.
+    pub fn wait(self) {
+        // Nothing is ever sent; the channel closes when the reader is done.
+        let _ = self.0.recv_timeout(DRAIN_DEADLINE);
+    }
+}
+
 /// Standard input, output and error for a new isolate; what is written comes out of `outbox`.
-pub fn piped(outbox: Outbox) -> io::Result<Stdio> {
+pub fn piped(outbox: Outbox) -> io::Result<(Stdio, Drained)> {
     let (reader, writer) = io::pipe()?;
-    background::spawn(forward(OwnedFd::from(reader), outbox));
+    let (open, drained) = mpsc::channel();
+    background::spawn(forward(OwnedFd::from(reader), outbox, open));
     let writer = File::from(OwnedFd::from(writer));
-    Ok(Stdio {
+    let stdio = Stdio {
         stdin: StdioPipe::file(File::open("/dev/null")?),
         stdout: StdioPipe::file(writer.try_clone()?),
         stderr: StdioPipe::file(writer),
-    })
+    };
+    Ok((stdio, Drained(drained)))
 }
 
-async fn forward(reader: OwnedFd, outbox: Outbox) {
+/// Passes on what comes out of the pipe; `_open` is dropped at its end.
+async fn forward(reader: OwnedFd, outbox: Outbox, _open: mpsc::Sender<()>) {
     // Dropping the reader makes later writes fail instead of blocking for ever.
     let Ok(reader) = pipe::Receiver::from_owned_fd(reader) else { return };
     let mut reader = BufReader::new(reader);

@@ -157,7 +157,9 @@ fn live(
                 let service = driver::serve(&mut worker, claim, outbox, terminator, warm);
                 let reason = runtime.block_on(service);
                 terminator.detach();
-                drop(worker);
+                let output = worker.output;
+                drop(worker.runtime);
+                output.wait();
                 reason
             }
             Err(error) => Some(EndReason::Setup { message: error.to_string() }),

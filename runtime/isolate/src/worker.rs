@@ -22,6 +22,7 @@ use deno_runtime as rt;
 use rt::BootstrapOptions;
 use rt::FeatureChecker;
 use rt::deno_fs::RealFs;
+use rt::deno_io::Stdio;
 use rt::deno_os::ExitCode;
 use rt::ops;
 use sys_traits::impls::RealSys;
@@ -36,6 +37,7 @@ use crate::launcher::Outbox;
 use crate::modules::loader::ExtensionLoader;
 use crate::modules::node::NodeServices;
 use crate::permissions;
+use crate::stdio::Drained;
 use crate::thread::Terminator;
 use crate::worker_threads;
 use crate::worker_threads::Stores;
@@ -55,6 +57,7 @@ pub struct Worker {
     pub runtime: JsRuntime,
     pub functions: PlatformFunctions,
     pub loader: Rc<ExtensionLoader>,
+    pub output: Drained,
 }
 
 #[expect(clippy::expect_used, reason = "a constant")]
@@ -90,9 +93,10 @@ pub fn create(
         ..RuntimeOptions::default()
     });
     let bootstrap = bootstrap_options();
-    init_extensions(&mut runtime, &services, &bootstrap, outbox, terminator, stores)?;
+    let (stdio, output) = crate::stdio::piped(outbox.clone())?;
+    init_extensions(&mut runtime, &services, &bootstrap, outbox, terminator, stores, stdio)?;
     let functions = run_bootstrap(&mut runtime, bootstrap);
-    Ok(Worker { runtime, functions, loader })
+    Ok(Worker { runtime, functions, loader, output })
 }
 
 /// Deno's extensions and ours. Without a snapshot their sources come from the program itself.
@@ -144,9 +148,9 @@ fn init_extensions(
     outbox: Outbox,
     terminator: &Terminator,
     stores: Stores,
+    stdio: Stdio,
 ) -> std::io::Result<()> {
     let fs: Arc<dyn rt::deno_fs::FileSystem> = Arc::new(RealFs);
-    let stdio = crate::stdio::piped(outbox.clone())?;
     let env = ExtensionEnv::default();
     let workers =
         worker_threads::creator(outbox.clone(), terminator.clone(), env.clone(), stores.clone());

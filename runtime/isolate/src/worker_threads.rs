@@ -109,7 +109,7 @@ fn options(
         // Without a pipe the worker's output would be the process's. This thread's creator reports
         // the panic as an error of the `Worker` constructor.
         #[expect(clippy::expect_used, reason = "see above")]
-        stdio: crate::stdio::piped(outbox.clone()).expect("a pipe for the worker's output"),
+        stdio: crate::stdio::piped(outbox.clone()).expect("a pipe for the worker's output").0,
         trace_ops: None,
         close_on_idle: args.close_on_idle,
         maybe_worker_metadata: args.maybe_worker_metadata,

@@ -139,7 +139,7 @@ fn show_extensions(timeline: &Timeline, host: &Host, root: &Path) {
     }
     for mut error in host.list().into_iter().filter_map(|info| info.error) {
         timeline.say(&format!("{RED}failed{RED:#}   broken       and the others do not care:"));
-        if let Some(file) = &mut error.file {
+        if let Some(file) = &mut error.what.file {
             *file = file.replace(&*root.to_string_lossy(), "");
         }
         print_error(&error, "                    ");

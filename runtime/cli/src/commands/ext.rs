@@ -28,12 +28,12 @@ const LOG_TAIL: usize = 20;
 
 pub async fn run(args: &Args, command: &ExtCommand) -> Result<ExitCode, CliError> {
     let host = workspace::load(args).await?;
-    let outcome = match command {
+    // Their last words belong into the log that is shown.
+    host.stop().await;
+    match command {
         ExtCommand::List => list(args, &host),
         ExtCommand::Inspect { name } => inspect(args, &host, name),
-    };
-    host.stop().await;
-    outcome
+    }
 }
 
 fn list(args: &Args, host: &Host) -> Result<ExitCode, CliError> {
@@ -126,7 +126,7 @@ fn print_info(info: &ExtensionInfo) {
     if let Some(error) = &info.error {
         output::line(format_args!("{BOLD}Error{BOLD:#}"));
         print_error(error, "  ");
-        if let Some(stack) = &error.stack {
+        if let Some(stack) = &error.what.stack {
             output::line(format_args!("{BOLD}Stack{BOLD:#}"));
             stack
                 .lines()
@@ -180,12 +180,13 @@ fn print_log(log: &[LogLine]) {
 
 /// An error with its place and the line it points at.
 pub fn print_error(error: &LoadError, indent: &str) {
-    for text in error.message.lines() {
+    let what = &error.what;
+    for text in what.message.lines() {
         output::line(format_args!("{indent}{RED}{text}{RED:#}"));
     }
-    if let (Some(file), Some(line), Some(column)) = (&error.file, error.line, error.column) {
+    if let (Some(file), Some(line), Some(column)) = (&what.file, what.line, what.column) {
         output::line(format_args!("{indent}{DIM}-->{DIM:#} {CYAN}{file}:{line}:{column}{CYAN:#}"));
-        if let Some(source) = &error.source_line {
+        if let Some(source) = &what.source_line {
             let number = line.to_string();
             let gutter = " ".repeat(number.len());
             let before: String = source
