@@ -67,6 +67,8 @@ internals.tenon = {
       );
     }
     explainDenials();
+    // Extensions reach the platform through its modules; some raw ops end the process when misused.
+    delete internals.core;
     Object.defineProperty(globalThis, SDK, { value: Object.freeze({ extension, index, teachRequire }) });
   },
 

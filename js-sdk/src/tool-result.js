@@ -11,19 +11,24 @@ export const MAX_RESULT_CHARS = 16 * 1024 * 1024;
 /** Makes a result object of whatever the handler returned. */
 export function toResult(value, toolName) {
   const result = shape(value, toolName);
-  if (result.textResultForLlm.length > MAX_RESULT_CHARS) {
-    const megabytes = (result.textResultForLlm.length / (1024 * 1024)).toFixed(1);
-    return failure(
-      `The result of \`${toolName}\` is ${megabytes} MB long; the limit is ` +
-        `${MAX_RESULT_CHARS / (1024 * 1024)} MB. Write it to a file and return the path.`,
-    );
-  }
-  return result;
+  const size = sizeOf(result);
+  if (size <= MAX_RESULT_CHARS) return result;
+  const megabytes = (size / (1024 * 1024)).toFixed(1);
+  return failure(
+    `The result of \`${toolName}\` is ${megabytes} MB long; the limit is ` +
+      `${MAX_RESULT_CHARS / (1024 * 1024)} MB. Write it to a file and return the path.`,
+  );
+}
+
+/** The characters of all texts in a result. */
+function sizeOf(value) {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum, part) => sum + sizeOf(part), 0);
 }
 
 /** Makes a result object of whatever the handler threw. */
-export function toFailure(error, toolName, args) {
-  const { message, stack } = error;
+export function toFailure({ message, stack }, toolName, args) {
   let shown;
   try {
     shown = JSON.stringify(args);
@@ -31,11 +36,18 @@ export function toFailure(error, toolName, args) {
     shown = "(arguments that cannot be shown)";
   }
   const result = failure(
-    `Failed to execute \`${toolName}\` tool with arguments: ${shown} due to error: ${message}`,
+    `Failed to execute \`${toolName}\` tool with arguments: ${cut(shown)} due to error: ${cut(message)}`,
   );
-  result.error = message;
-  if (stack) result.stack = stack;
+  result.error = cut(message);
+  if (stack) result.stack = cut(stack);
   return result;
+}
+
+/** The longest part of an error that is passed on. */
+const MAX_ERROR_CHARS = 64 * 1024;
+
+function cut(text) {
+  return text?.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)} ... (cut)` : text;
 }
 
 function failure(text) {

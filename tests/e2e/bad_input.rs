@@ -101,6 +101,15 @@ fn an_extension_that_never_joins_fails_at_its_deadline() {
 }
 
 #[test]
+fn only_join_session_counts_as_joining() {
+    let source = "import { CopilotSession } from '@github/copilot-sdk';\n\
+                  await new CopilotSession({}).log('hi');\nsetInterval(() => {}, 1000);";
+    let workspace = Workspace::new().extension("broken", source).extension("good", GOOD);
+    workspace.home_file("config.toml", "[extensions.broken]\nstart-deadline-s = 1\n");
+    assert!(message(&error_in(&workspace)).contains("joinSession was not called"));
+}
+
+#[test]
 fn an_endless_loop_while_loading_fails_at_its_deadline() {
     let workspace = Workspace::new().extension("broken", "for (;;) {}").extension("good", GOOD);
     workspace.home_file("config.toml", "[extensions.broken]\nstart-deadline-s = 1\n");

@@ -379,3 +379,150 @@ fn a_title_does_not_rename_the_host() {
     let shown = workspace.answer("t", &json!({}));
     assert!(!shown.contains("renamed") && shown.contains("tenon"), "{shown}");
 }
+
+#[test]
+fn one_large_allocation_ends_that_extension_only() {
+    let workspace = Workspace::new()
+        .tool("grabs", "return String(new Array(1e8).fill(1).length)")
+        .tool("stays", "return 'yes'");
+    let text = workspace.call("grabs", &json!({}))["textResultForLlm"].to_string();
+    assert!(text.contains("its heap reached the limit") || text.contains("RangeError"), "{text}");
+    assert_eq!(workspace.answer("stays", &json!({})), "yes");
+}
+
+#[test]
+#[cfg_attr(feature = "quickjs", ignore = "QuickJS: worker threads need a snapshot")]
+fn a_workers_heap_counts_like_its_extensions() {
+    let workspace = Workspace::new().tool(
+        "grows",
+        "const { Worker } = await import('node:worker_threads');\n\
+         new Worker('const a = []; for (;;) a.push(new Array(1e5).fill(Math.random()));', { eval: true });\n\
+         await new Promise(() => {})",
+    );
+    workspace.home_file("config.toml", "[extensions.grows]\nheap-mb = 64\n");
+    let text = workspace.call("grows", &json!({}))["textResultForLlm"].to_string();
+    assert!(text.contains("its heap reached the limit of 64 MB"), "{text}");
+}
+
+#[test]
+#[cfg_attr(feature = "quickjs", ignore = "QuickJS: worker threads need a snapshot")]
+fn a_worker_has_no_more_rights_than_its_extension_and_requires_like_it() {
+    let workspace = Workspace::new().tool(
+        "tries",
+        "const said = (worker) => new Promise((resolve) => { worker.onmessage = (e) => resolve(e.data); \
+           worker.onerror = (e) => { e.preventDefault(); resolve('error: ' + e.message); }; });\n\
+         const reads = `import('file:///etc/passwd', { with: { type: 'text' } }) \
+           .then((m) => postMessage(m.default), (e) => postMessage('error: ' + e.message))`;\n\
+         const url = (code) => 'data:text/javascript,' + encodeURIComponent(code);\n\
+         const requires = `import { createRequire } from 'node:module'; postMessage(typeof createRequire)`;\n\
+         return [await said(new Worker(url(reads), { type: 'module' })), await said(new Worker(url(requires), { type: 'module' })), \
+           await said(new Worker(url('postMessage(1)'), { type: 'module', deno: { permissions: 'none' } }))]",
+    );
+    workspace.home_file("config.toml", "[extensions.tries]\nprofile = \"none\"\n");
+    let said: Value = serde_json::from_str(&workspace.answer("tries", &json!({}))).unwrap();
+    assert!(said[0].as_str().unwrap().contains("project:tries has no read access"), "{said}");
+    assert_eq!((&said[1], &said[2]), (&json!("function"), &json!(1)));
+}
+
+#[test]
+fn links_and_dots_lead_past_no_permission() {
+    let workspace = Workspace::new().extension(
+        "sly",
+        &format!(
+            "{SDK}import Module from 'node:module';\n\
+             const tries = {{\n\
+               link: () => import('./link.txt', {{ with: {{ type: 'text' }} }}),\n\
+               dots: () => {{ const path = import.meta.dirname + '/node_modules/../../../../../../../../../etc/passwd'; let got;\n\
+                 Module._extensions['.js']({{ _compile(code) {{ got = code; }}, filename: path, paths: [], exports: {{}} }}, path);\n\
+                 return got; }} }};\n\
+             await joinSession({{ tools: [{{ name: 'tries', handler: async ({{ how }}) => {{ await tries[how](); return 'worked'; }} }}] }});"
+        ),
+    );
+    workspace.file(".github/extensions/sly/node_modules/x/package.json", "{}");
+    let link = workspace.cwd().join(".github/extensions/sly/link.txt");
+    std::os::unix::fs::symlink("/etc/passwd", link).unwrap();
+    workspace.home_file("config.toml", "[extensions.sly]\nprofile = \"none\"\n");
+    for how in ["link", "dots"] {
+        let text = workspace.call("tries", &json!({ "how": how }))["textResultForLlm"].to_string();
+        assert!(text.contains("has no read access"), "{how}: {text}");
+    }
+}
+
+#[test]
+fn secrets_are_not_in_the_process_environment_either() {
+    let workspace = Workspace::new()
+        .tool("t", "return (await import('node:fs')).readFileSync('/proc/self/environ', 'latin1')")
+        .env("MY_API_KEY", "hunter2")
+        .env("PLAIN", "visible");
+    let block = workspace.answer("t", &json!({}));
+    assert!(!block.contains("hunter2") && block.contains("PLAIN=visible"), "{block}");
+}
+
+#[test]
+fn an_extension_stuck_in_a_system_call_fails_at_its_deadline() {
+    let workspace = Workspace::new()
+        .extension("stuck", "import fs from 'node:fs'; fs.readFileSync('pipe');")
+        .tool("works", "return 'yes'");
+    std::process::Command::new("mkfifo").arg(workspace.cwd().join("pipe")).status().unwrap();
+    workspace.home_file("config.toml", "[extensions.stuck]\nstart-deadline-s = 1\n");
+    let list = workspace.list();
+    assert_eq!(list["stuck"]["status"], "failed");
+    assert_eq!(list["works"]["status"], "running");
+}
+
+#[test]
+fn signalling_the_own_group_reaches_the_extension_alone() {
+    let workspace = Workspace::new().tool(
+        "kills",
+        "const stat = (await import('node:fs')).readFileSync('/proc/self/stat', 'utf8');\n\
+         process.kill(-Number(stat.split(') ')[1].split(' ')[2]), 'SIGUSR1'); return 'still here'",
+    );
+    let result = workspace.call("kills", &json!({}));
+    assert!(result["textResultForLlm"].as_str().unwrap().contains("process.exit(138)"), "{result}");
+}
+
+#[test]
+fn raw_ops_are_out_of_reach() {
+    let workspace = Workspace::new().tool("t", "return typeof Deno[Deno.internal]?.core");
+    assert_eq!(workspace.answer("t", &json!({})), "undefined");
+}
+
+#[test]
+fn debugger_and_engine_flags_are_the_hosts() {
+    for call in [
+        "(await import('node:inspector')).waitForDebugger()",
+        "(await import('node:v8')).setFlagsFromString('--no-opt')",
+    ] {
+        let workspace = Workspace::new().tool("t", &format!("{call}; return 'done'"));
+        let text = workspace.call("t", &json!({}))["textResultForLlm"].to_string();
+        assert!(text.contains("not available to extensions"), "{call}: {text}");
+    }
+}
+
+#[test]
+fn a_signal_to_the_program_ends_extensions_and_their_children() {
+    use std::io::BufRead;
+    let workspace = Workspace::new();
+    let pids = workspace.cwd().join("pids");
+    let workspace = workspace.tool(
+        "spawns",
+        &format!(
+            "const {{ spawn }} = await import('node:child_process'); const fs = await import('node:fs');\n\
+             process.on('exit', () => fs.appendFileSync({pids:?}, 'exit'));\n\
+             fs.writeFileSync({pids:?}, spawn('sleep', ['300']).pid + '\\n'); await new Promise(() => {{}})"
+        ),
+    );
+    let mut child = workspace.command(&["call", "spawns"]).spawn().unwrap();
+    while !std::fs::read_to_string(&pids).is_ok_and(|text| text.ends_with('\n')) {
+        std::thread::yield_now();
+    }
+    std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    child.wait().unwrap();
+    let lines: Vec<String> = std::io::BufReader::new(std::fs::File::open(&pids).unwrap())
+        .lines()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(lines[1], "exit");
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", lines[0]));
+    assert!(!stat.is_ok_and(|stat| !stat.contains(") Z ")), "the child lives on");
+}

@@ -107,9 +107,20 @@ fn a_result_over_the_limit_fails_and_says_what_to_do() {
 }
 
 #[test]
+fn everything_in_a_result_counts_and_long_errors_are_cut() {
+    let (text, kind) = outcome(
+        "return { textResultForLlm: '', resultType: 'success', sessionLog: 'z'.repeat(50e6) }",
+    );
+    assert_eq!(kind, "failure");
+    assert!(text.contains("the limit is 16 MB"), "{text}");
+    let (text, _) = outcome("throw new Error('y'.repeat(50e6))");
+    assert!(text.len() < 100_000 && text.ends_with("(cut)"), "{}", text.len());
+}
+
+#[test]
 fn a_result_just_under_the_limit_arrives_whole() {
-    let (text, kind) = outcome("return 'x'.repeat(16 * 1024 * 1024)");
-    assert_eq!((text.len(), kind.as_str()), (16 * 1024 * 1024, "success"));
+    let (text, kind) = outcome("return 'x'.repeat(16 * 1024 * 1024 - 7)");
+    assert_eq!((text.len(), kind.as_str()), (16 * 1024 * 1024 - 7, "success"));
 }
 
 #[test]

@@ -11,4 +11,5 @@ export const {
 export { Module };
 export default Module;
 
-globalThis[Symbol.for("tenon.sdk")].teachRequire(Module);
+// Worker threads have no SDK: the session is the extension's.
+globalThis[Symbol.for("tenon.sdk")]?.teachRequire(Module);

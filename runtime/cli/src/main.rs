@@ -15,6 +15,8 @@ use crate::args::Command;
 use crate::error::CliError;
 
 fn main() -> ExitCode {
+    // SAFETY: this is the first statement of the program; there is one thread.
+    unsafe { tenon_host::environment::seal() };
     // Before any other thread exists: some processors let the engine's memory be touched only by
     // threads that descend from the one that initialised it.
     tenon_host::isolate::init_engine();

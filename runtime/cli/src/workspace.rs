@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::path::PathBuf;
+use std::task::Poll;
 
 use tenon_host::Host;
 use tenon_host::HostOptions;
@@ -16,8 +17,35 @@ use crate::output::Progress;
 pub async fn load(args: &Args) -> Result<Host, CliError> {
     let host = Host::new(options(args)?)?;
     let _progress = Progress::start("loading extensions ...");
-    host.load().await;
-    Ok(host)
+    tokio::select! {
+        () = host.load() => Ok(host),
+        () = interruption() => {
+            host.stop().await;
+            Err(CliError::new("interrupted"))
+        }
+    }
+}
+
+/// Waits until somebody wants the program to end, so that extensions can be ended first.
+pub async fn interruption() {
+    use tokio::signal::unix::SignalKind;
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let signals: Result<Vec<_>, _> = kinds.into_iter().map(tokio::signal::unix::signal).collect();
+    match signals {
+        Ok(mut signals) => {
+            std::future::poll_fn(|cx| {
+                let mut received = signals.iter_mut().map(|signal| signal.poll_recv(cx));
+                if received.any(|received| received.is_ready()) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+        // Without handlers a signal ends the program the plain way.
+        Err(_) => std::future::pending().await,
+    }
 }
 
 /// What the command line says about where to work.

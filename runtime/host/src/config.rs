@@ -5,6 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use tenon_isolate::limits::MIN_HEAP_BYTES;
 
 use crate::grants::Profile;
 
@@ -73,6 +74,16 @@ pub enum ConfigError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// No extension fits into such a heap.
+    #[error("{path}: heap-mb of \"{name}\" must be at least {minimum}")]
+    HeapTooSmall {
+        /// The file.
+        path: PathBuf,
+        /// The entry.
+        name: String,
+        /// The least, in megabytes.
+        minimum: u32,
+    },
     /// The file is not what it should be.
     #[error("{path} is not a valid configuration:\n{source}")]
     Parse {
@@ -88,10 +99,26 @@ impl Config {
     pub fn read(home: &Path) -> Result<Self, ConfigError> {
         let path = home.join(FILE_NAME);
         match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text)
-                .map_err(|source| ConfigError::Parse { path, source: Box::new(source) }),
+            Ok(text) => {
+                let config: Self = toml::from_str(&text).map_err(|source| ConfigError::Parse {
+                    path: path.clone(),
+                    source: Box::new(source),
+                })?;
+                config.check(path)
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(source) => Err(ConfigError::Read { path, source }),
+        }
+    }
+
+    fn check(self, path: PathBuf) -> Result<Self, ConfigError> {
+        let minimum = (MIN_HEAP_BYTES / (1024 * 1024)) as u32;
+        let too_small = |(_, config): &(&String, &ExtensionConfig)| {
+            config.heap_mb.is_some_and(|megabytes| megabytes < minimum)
+        };
+        match self.extensions.iter().find(too_small) {
+            Some((name, _)) => Err(ConfigError::HeapTooSmall { path, name: name.clone(), minimum }),
+            None => Ok(self),
         }
     }
 
@@ -117,6 +144,14 @@ mod tests {
         .unwrap();
         assert_eq!(config.of("project:a", "a").profile, Some(Profile::Workspace));
         assert_eq!(config.of("user:a", "a").profile, Some(Profile::None));
+    }
+
+    #[test]
+    fn a_heap_that_nothing_fits_into_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join(FILE_NAME), "[extensions.a]\nheap-mb = 8\n").unwrap();
+        let message = Config::read(temp.path()).unwrap_err().to_string();
+        assert!(message.contains("heap-mb of \"a\" must be at least 32"), "{message}");
     }
 
     #[test]

@@ -80,12 +80,13 @@ pub fn project_root(cwd: &Path) -> &Path {
     cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd)
 }
 
-/// Every extension in the given places, by scope and name.
-pub fn find(places: &Places) -> Vec<Found> {
+/// Every extension in the given places, by scope and name. Those of a project that is not trusted
+/// shadow nothing.
+pub fn find(places: &Places, trusted: bool) -> Vec<Found> {
     let mut found: Vec<Found> =
         places.roots.iter().flat_map(|(scope, root)| find_in(*scope, root)).collect();
     found.sort_by(|a, b| (a.scope, &a.name).cmp(&(b.scope, &b.name)));
-    mark_shadowed(&mut found);
+    mark_shadowed(&mut found, trusted);
     found
 }
 
@@ -132,7 +133,8 @@ fn entry_file(folder: &Path) -> Option<Result<PathBuf, String>> {
         let link = std::fs::symlink_metadata(&path).ok()?;
         Some(match std::fs::metadata(&path) {
             Ok(file) if file.is_file() => Ok(path),
-            Ok(_) => Err(format!("{} is a folder, not a file", path.display())),
+            Ok(file) if file.is_dir() => Err(format!("{} is a folder, not a file", path.display())),
+            Ok(_) => Err(format!("{} is not a regular file", path.display())),
             Err(_) if link.is_symlink() => {
                 Err(format!("{} is a symbolic link to nothing", path.display()))
             }
@@ -142,9 +144,10 @@ fn entry_file(folder: &Path) -> Option<Result<PathBuf, String>> {
 }
 
 /// Of several extensions with one name the project's is used, then the folder's named first.
-fn mark_shadowed(found: &mut [Found]) {
+fn mark_shadowed(found: &mut [Found], trusted: bool) {
     let mut winners: HashMap<String, (Scope, PathBuf)> = HashMap::new();
-    for extension in found.iter() {
+    let runs = |extension: &&Found| trusted || extension.scope != Scope::Project;
+    for extension in found.iter().filter(runs) {
         let better = match winners.get(&extension.name) {
             None => true,
             Some((scope, _)) => *scope == Scope::User && extension.scope != Scope::User,
@@ -157,6 +160,7 @@ fn mark_shadowed(found: &mut [Found]) {
     for extension in found {
         if let Some((scope, folder)) = winners.get(&extension.name)
             && *folder != extension.folder
+            && (trusted || extension.scope != Scope::Project)
         {
             extension.shadowed_by =
                 Some(format!("{scope}:{} ({})", extension.name, folder.display()));
@@ -226,10 +230,13 @@ mod tests {
         let user = temp.path().join("home");
         add(&user.join("extensions"), "same", "extension.mjs");
         add(&temp.path().join(".github/extensions"), "same", "extension.mjs");
-        let found = find(&Places::new(temp.path(), &[user], &[]));
+        let places = Places::new(temp.path(), &[user], &[]);
+        let found = find(&places, true);
         assert_eq!(names(&found), ["user:same", "project:same"]);
         assert!(found[0].shadowed_by.as_ref().unwrap().starts_with("project:same"));
         assert_eq!(found[1].shadowed_by, None);
+        // What is not trusted must not switch off what the user has.
+        assert!(find(&places, false).iter().all(|found| found.shadowed_by.is_none()));
     }
 
     #[test]

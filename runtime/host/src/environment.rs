@@ -1,6 +1,7 @@
 //! The environment of an extension: the user's, without secrets.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use crate::config::ExtensionConfig;
 use crate::grants::Profile;
@@ -41,6 +42,43 @@ const NOT_SECRET: [&str; 2] = ["PWD", "OLDPWD"];
 /// What even an extension without permissions sees.
 const BASIC: [&str; 10] =
     ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+
+static SEALED: OnceLock<Vec<(String, String)>> = OnceLock::new();
+
+/// Takes the secrets out of the process's own environment, where an extension that may read files could
+/// find them, and keeps them for extensions that are granted them.
+///
+/// # Safety
+///
+/// No other thread may exist.
+pub unsafe fn seal() {
+    let all = variables();
+    for (name, _) in all.iter().filter(|(name, _)| is_secret(name)) {
+        let Ok(c_name) = std::ffi::CString::new(name.as_str()) else { continue };
+        // SAFETY: getenv points into the environment block, which nobody else uses now; the bytes up to
+        // the terminator are the value's.
+        unsafe {
+            let value = libc::getenv(c_name.as_ptr());
+            if !value.is_null() {
+                std::ptr::write_bytes(value, b'x', libc::strlen(value));
+            }
+            std::env::remove_var(name);
+        }
+    }
+    // Sealed once, at the start of the program.
+    let _ = SEALED.set(all);
+}
+
+/// The environment that the program was started with.
+pub fn of_host() -> Vec<(String, String)> {
+    SEALED.get().cloned().unwrap_or_else(variables)
+}
+
+fn variables() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
 
 /// Whether a variable's value is a secret, going by its name.
 pub fn is_secret(name: &str) -> bool {

@@ -16,7 +16,8 @@ pub enum Profile {
     /// Everything the user may do.
     #[default]
     Full,
-    /// Files inside the workspace and the extension's own data folder; no network, no subprocess.
+    /// Files inside the workspace, the session's folder and the extension's own data folder; no network,
+    /// no subprocess.
     Workspace,
     /// Its own files, to be loaded, and nothing else.
     None,
@@ -29,6 +30,8 @@ pub struct GrantFolders<'a> {
     pub workspace: &'a Path,
     /// The extension's own data folder.
     pub data: &'a Path,
+    /// The session's folder, `session.workspacePath`.
+    pub session: &'a Path,
     /// The extension's own files.
     pub extension: &'a Path,
 }
@@ -40,7 +43,7 @@ impl ExtensionConfig {
         let mut grant = match self.profile.unwrap_or_default() {
             Profile::Full => Grant::default(),
             Profile::Workspace => {
-                let inside = [path(folders.workspace), path(folders.data)];
+                let inside = [path(folders.workspace), path(folders.data), path(folders.session)];
                 let readable = inside.iter().cloned().chain([path(folders.extension)]);
                 Grant {
                     read: Access::only(readable),
@@ -80,6 +83,7 @@ mod tests {
         GrantFolders {
             workspace: Path::new("/w"),
             data: Path::new("/d"),
+            session: Path::new("/s"),
             extension: Path::new("/e"),
         }
     }
@@ -102,7 +106,7 @@ mod tests {
             ..ExtensionConfig::default()
         };
         let grant = config.grant(folders());
-        assert_eq!(grant.write.allow.unwrap(), ["/w", "/d"]);
+        assert_eq!(grant.write.allow.unwrap(), ["/w", "/d", "/s"]);
         assert_eq!(grant.net, Access::none());
         assert_eq!(grant.run.allow.unwrap(), ["git"]);
     }

@@ -17,6 +17,7 @@ use tenon_isolate::Spare;
 use tenon_isolate::limits;
 use tenon_isolate::message::CallId;
 use tenon_isolate::message::CallKind;
+use tenon_isolate::message::EndReason;
 use tenon_isolate::message::FromIsolate;
 use tenon_isolate::message::LoadSpec;
 use tenon_isolate::message::LogLevel;
@@ -137,7 +138,7 @@ impl Host {
 
     /// Finds and starts every extension, and waits until each is running or has failed.
     pub async fn load(&self) {
-        for found in discovery::find(&self.0.places) {
+        for found in discovery::find(&self.0.places, self.0.options.trusted) {
             self.add(&found);
         }
         let mut changed = self.0.changed.subscribe();
@@ -279,6 +280,7 @@ impl Host {
         let grant = config.grant(GrantFolders {
             workspace,
             data: &data,
+            session: &self.session_folder(),
             extension: entry.parent().unwrap_or(folder),
         });
         let env = self.environment(&config, &entry, &data);
@@ -298,10 +300,7 @@ impl Host {
         entry: &std::path::Path,
         data: &std::path::Path,
     ) -> BTreeMap<String, String> {
-        let all = std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        let mut env = environment::visible(all, config);
+        let mut env = environment::visible(environment::of_host(), config);
         let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
         env.insert("SESSION_ID".into(), self.0.session_id.clone());
         env.insert("COPILOT_HOME".into(), path(&self.0.options.home));
@@ -458,10 +457,16 @@ impl Host {
 
 /// Listens to one isolate until it ends. A host that was dropped is not kept alive by its extensions.
 async fn attend(host: Weak<Inner>, key: Key, mut messages: mpsc::UnboundedReceiver<FromIsolate>) {
-    while let Some(message) = messages.recv().await {
-        match host.upgrade() {
-            Some(inner) => Host(inner).receive(&key, message),
-            None => return,
+    loop {
+        let message = messages.recv().await.unwrap_or_else(|| {
+            let message = "its thread ended without a word".to_owned();
+            FromIsolate::Ended(EndReason::Setup { message })
+        });
+        let is_last = matches!(message, FromIsolate::Ended(_));
+        let Some(inner) = host.upgrade() else { return };
+        Host(inner).receive(&key, message);
+        if is_last {
+            return;
         }
     }
 }

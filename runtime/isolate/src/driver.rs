@@ -25,10 +25,10 @@ use tokio::sync::oneshot;
 use tokio::sync::watch;
 
 use crate::floor::thread_cpu_time;
+use crate::heap;
 use crate::launcher::Claim;
 use crate::launcher::Launcher;
 use crate::launcher::Outbox;
-use crate::limits::HEAP_UNWIND_BYTES;
 use crate::message::CallId;
 use crate::message::CallKind;
 use crate::message::EndReason;
@@ -56,7 +56,7 @@ pub async fn serve(
     if let Err(message) = adopt(worker, &claim.spec) {
         return Some(EndReason::Setup { message });
     }
-    limit_heap(&mut worker.runtime, claim.spec.limits.heap_bytes, terminator);
+    heap::limit(&mut worker.runtime, claim.spec.limits.heap_bytes, terminator);
     let url = match ModuleSpecifier::from_file_path(&claim.spec.entry) {
         Ok(url) => url,
         Err(()) => {
@@ -121,7 +121,7 @@ fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
         state.put(permissions.clone());
     }
     let folder = spec.entry.parent().unwrap_or(Path::new("/")).to_owned();
-    worker.loader.adopt(spec.id.clone(), folder, permissions);
+    worker.home.fill(spec.id.clone(), folder, permissions);
     let entry = spec.entry.to_string_lossy().into_owned();
     call(
         &mut worker.runtime,
@@ -138,19 +138,6 @@ fn node_program(path: Option<&str>) -> std::path::PathBuf {
         .find(|program| program.is_file())
         .or_else(|| std::env::current_exe().ok())
         .unwrap_or_else(|| "node".into())
-}
-
-/// Terminates the isolate when its heap is full, instead of the process.
-fn limit_heap(runtime: &mut JsRuntime, bytes: usize, terminator: &Terminator) {
-    let terminator = terminator.clone();
-    runtime.add_near_heap_limit_callback(move |current, _initial| {
-        if current >= bytes {
-            let megabytes = bytes / (1024 * 1024);
-            let limit = format!("its heap reached the limit of {megabytes} MB");
-            terminator.terminate(EndReason::Terminated { limit });
-        }
-        current + HEAP_UNWIND_BYTES
-    });
 }
 
 /// When the extension was taken on.
@@ -206,7 +193,7 @@ type Evaluation = Pin<Box<dyn Future<Output = Result<(), CoreError>>>>;
 impl Driver<'_> {
     async fn run(mut self, url: &ModuleSpecifier) -> EndReason {
         let deadline = Duration::from_millis(self.spec.limits.start_deadline_ms);
-        self.terminator.watch_start(deadline);
+        self.terminator.watch_start(deadline, self.outbox);
         let loaded = self.worker.runtime.load_main_es_module(url).await;
         let mut evaluation: Option<Evaluation> = match loaded {
             Ok(id) => Some(Box::pin(self.worker.runtime.mod_evaluate(id))),
@@ -289,13 +276,12 @@ impl Driver<'_> {
                 call(&mut self.worker.runtime, &self.worker.functions.cancel, &arguments)
             }
             ToIsolate::Answer { request, result } => {
-                // The first request of an extension that the host grants is `session.join`.
-                if result.is_ok() && self.joined == Joined::No {
+                let state = self.worker.runtime.op_state();
+                let has_joined = state.borrow_mut().borrow_mut::<Bridge>().answer(request, result);
+                if has_joined && self.joined == Joined::No {
                     self.joined = Joined::Yes(0);
                     self.terminator.set_joined();
                 }
-                let state = self.worker.runtime.op_state();
-                state.borrow_mut().borrow_mut::<Bridge>().answer(request, result);
                 Ok(())
             }
             // Handled by whoever polls the inbox.

@@ -25,6 +25,7 @@ mod driver;
 mod embedded;
 mod engine;
 pub mod floor;
+mod heap;
 mod launcher;
 pub mod limits;
 mod modules;

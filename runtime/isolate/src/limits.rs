@@ -21,9 +21,12 @@ pub const DRAIN_DEADLINE: Duration = Duration::from_millis(100);
 /// in it uses 100.
 pub const HEAP_BYTES: usize = 512 * 1024 * 1024;
 
-/// What is added to a heap that reached its limit, so that the engine can unwind instead of aborting
-/// the process while the isolate is being terminated.
-pub const HEAP_UNWIND_BYTES: usize = 64 * 1024 * 1024;
+/// What is added to a heap that reached its limit, so that the engine can finish the allocation it is in
+/// and unwind, instead of aborting the process. It is room, not memory: termination is under way.
+pub const HEAP_UNWIND_BYTES: usize = 4 * 1024 * 1024 * 1024;
+
+/// The smallest heap that can be configured; the platform itself needs a good part of it.
+pub const MIN_HEAP_BYTES: usize = 32 * 1024 * 1024;
 
 /// Threads for blocking file operations of one extension; idle ones end by themselves.
 pub const MAX_BLOCKING_THREADS: usize = 8;

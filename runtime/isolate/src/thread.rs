@@ -56,14 +56,21 @@ impl Terminator {
 
     /// Terminates the isolate if the extension has not joined when its deadline is over. The isolate
     /// looks at its own clock too; this is for one that does not get to look.
-    pub fn watch_start(&self, deadline: Duration) {
-        let terminator = self.clone();
+    pub fn watch_start(&self, deadline: Duration, outbox: &Outbox) {
+        let (terminator, outbox) = (self.clone(), outbox.clone());
         background::spawn(async move {
-            tokio::time::sleep(deadline + limits::TERMINATE_GRACE).await;
-            let joined = terminator.0.lock().map_or(true, |state| state.joined);
-            if !joined {
-                let deadline_ms = deadline.as_millis() as u64;
-                terminator.terminate(EndReason::NoJoin { deadline_ms });
+            // What it does with its own clock, saying goodbye included, takes that long at most.
+            tokio::time::sleep(deadline + limits::STOP_DEADLINE + limits::TERMINATE_GRACE).await;
+            let has_joined = || terminator.0.lock().map_or(true, |state| state.joined);
+            if has_joined() {
+                return;
+            }
+            let deadline_ms = deadline.as_millis() as u64;
+            terminator.terminate(EndReason::NoJoin { deadline_ms });
+            tokio::time::sleep(limits::TERMINATE_GRACE).await;
+            // A thread in a system call that does not return cannot be ended; it is given up.
+            if !has_joined() {
+                outbox.send(FromIsolate::Ended(EndReason::NoJoin { deadline_ms }));
             }
         });
     }
@@ -122,6 +129,8 @@ pub fn spawn(id: &str, seat: Seat) -> Result<(), EngineError> {
     let run = move || {
         let Seat { heap_bytes, claim, outbox, terminator, warm, ended } = seat;
         let reason = live(heap_bytes, claim, &outbox, &terminator, &warm);
+        // Nobody needs to watch any more.
+        terminator.set_joined();
         if let Some(reason) = reason {
             outbox.send(FromIsolate::Ended(reason));
         }

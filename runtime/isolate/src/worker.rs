@@ -35,11 +35,13 @@ use tenon_platform::ops::signals::Signals;
 use crate::embedded;
 use crate::launcher::Outbox;
 use crate::modules::loader::ExtensionLoader;
+use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
 use crate::permissions;
 use crate::stdio::Drained;
 use crate::thread::Terminator;
 use crate::worker_threads;
+use crate::worker_threads::Shared;
 use crate::worker_threads::Stores;
 
 /// The functions of `ext:tenon/platform.js` that the runtime calls.
@@ -56,7 +58,7 @@ pub struct PlatformFunctions {
 pub struct Worker {
     pub runtime: JsRuntime,
     pub functions: PlatformFunctions,
-    pub loader: Rc<ExtensionLoader>,
+    pub home: Home,
     pub output: Drained,
 }
 
@@ -73,10 +75,18 @@ pub fn create(
     terminator: &Terminator,
 ) -> std::io::Result<Worker> {
     let services = Rc::new(NodeServices::new());
-    let loader = Rc::new(ExtensionLoader::new(services.clone()));
-    let stores = Stores::default();
+    let home = Home::default();
+    let loader = Rc::new(ExtensionLoader::new(services.clone(), home.clone()));
+    let shared = Shared {
+        outbox,
+        terminator: terminator.clone(),
+        env: ExtensionEnv::default(),
+        home: home.clone(),
+        stores: Stores::default(),
+        heap_bytes,
+    };
     let mut runtime = JsRuntime::new(RuntimeOptions {
-        module_loader: Some(loader.clone()),
+        module_loader: Some(loader),
         startup_snapshot: embedded::SNAPSHOT,
         residual_lazy_js_sources: embedded::LAZY_SCRIPTS,
         residual_lazy_esm_sources: embedded::LAZY_MODULES,
@@ -86,17 +96,17 @@ pub fn create(
         validate_import_attributes_cb: Some(
             rt::worker::create_validate_import_attributes_callback(Arc::default()),
         ),
-        shared_array_buffer_store: Some(stores.shared_buffers.clone()),
-        compiled_wasm_module_store: Some(stores.wasm_modules.clone()),
+        shared_array_buffer_store: Some(shared.stores.shared_buffers.clone()),
+        compiled_wasm_module_store: Some(shared.stores.wasm_modules.clone()),
         inspector: true,
         is_main: true,
         ..RuntimeOptions::default()
     });
     let bootstrap = bootstrap_options();
-    let (stdio, output) = crate::stdio::piped(outbox.clone())?;
-    init_extensions(&mut runtime, &services, &bootstrap, outbox, terminator, stores, stdio)?;
+    let (stdio, output) = crate::stdio::piped(shared.outbox.clone())?;
+    init_extensions(&mut runtime, &services, &bootstrap, shared, stdio)?;
     let functions = run_bootstrap(&mut runtime, bootstrap);
-    Ok(Worker { runtime, functions, loader, output })
+    Ok(Worker { runtime, functions, home, output })
 }
 
 /// Deno's extensions and ours. Without a snapshot their sources come from the program itself.
@@ -140,20 +150,25 @@ pub(crate) fn bootstrap_options() -> BootstrapOptions {
     }
 }
 
+/// Deno ends the process when a feature is used that was not switched on. Here they are on: what an
+/// extension may do is a matter of its permissions.
+pub(crate) fn feature_checker() -> Arc<FeatureChecker> {
+    let mut checker = FeatureChecker::default();
+    checker.set_exit_cb(Box::new(|_feature, _api| {}));
+    Arc::new(checker)
+}
+
 /// Gives every extension its state.
 fn init_extensions(
     runtime: &mut JsRuntime,
     services: &NodeServices,
     bootstrap: &BootstrapOptions,
-    outbox: Outbox,
-    terminator: &Terminator,
-    stores: Stores,
+    shared: Shared,
     stdio: Stdio,
 ) -> std::io::Result<()> {
     let fs: Arc<dyn rt::deno_fs::FileSystem> = Arc::new(RealFs);
-    let env = ExtensionEnv::default();
-    let workers =
-        worker_threads::creator(outbox.clone(), terminator.clone(), env.clone(), stores.clone());
+    let Shared { outbox, env, stores, .. } = shared.clone();
+    let workers = worker_threads::creator(shared);
     let arguments = vec![
         rt::deno_web::deno_web::args(stores.blobs.clone(), None, true, stores.channels.clone()),
         rt::deno_fetch::deno_fetch::args(rt::deno_fetch::Options {
@@ -192,7 +207,7 @@ fn init_extensions(
     state.put(inspector);
     state.put(permissions::nothing());
     state.put(ops::TestingFeaturesEnabled(false));
-    state.put(Arc::new(FeatureChecker::default()));
+    state.put(feature_checker());
     state.put(env);
     state.put(Signals::default());
     state.put(Bridge::new(move |message| outbox.send(message)));

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use deno_core::CompiledWasmModuleStore;
 use deno_core::Extension;
 use deno_core::SharedArrayBufferStore;
+use deno_core::v8;
 use deno_runtime::BootstrapOptions;
-use deno_runtime::FeatureChecker;
 use deno_runtime::deno_fs::RealFs;
 use deno_runtime::deno_web::BlobStore;
 use deno_runtime::deno_web::InMemoryBroadcastChannel;
@@ -26,14 +26,28 @@ use tenon_platform::ops::signals::Signals;
 use tenon_platform::ops::tenon;
 
 use crate::embedded;
+use crate::heap;
 use crate::launcher::Outbox;
 use crate::modules::loader::ExtensionLoader;
+use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
 use crate::thread::Terminator;
 use crate::worker::bootstrap_options;
+use crate::worker::feature_checker;
 
-/// What an extension and its workers share: memory and modules that are passed in messages, blobs
-/// that a worker may be started from, and broadcast channels.
+/// What an extension and its workers have in common.
+#[derive(Clone)]
+pub struct Shared {
+    pub outbox: Outbox,
+    pub terminator: Terminator,
+    pub env: ExtensionEnv,
+    pub home: Home,
+    pub stores: Stores,
+    pub heap_bytes: usize,
+}
+
+/// Memory and modules that are passed in messages, blobs that a worker may be started from, and
+/// broadcast channels.
 #[derive(Clone, Default)]
 pub struct Stores {
     pub shared_buffers: SharedArrayBufferStore,
@@ -43,28 +57,18 @@ pub struct Stores {
 }
 
 /// Makes the function with which the platform creates a worker; it runs on the worker's thread.
-pub fn creator(
-    outbox: Outbox,
-    terminator: Terminator,
-    env: ExtensionEnv,
-    stores: Stores,
-) -> Arc<CreateWebWorkerCb> {
+pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
     Arc::new(move |args| {
-        terminator.attach_thread();
+        shared.terminator.attach_thread();
         let services = NodeServices::new();
         let node_services = services.for_node_extension();
-        let loader = ExtensionLoader::new(Rc::new(services));
-        if let Ok(path) = args.main_module.to_file_path()
-            && let Some(folder) = path.parent()
-        {
-            loader.adopt("this worker".to_owned(), folder.to_owned(), args.permissions.clone());
-        }
+        let loader = ExtensionLoader::new(Rc::new(services), shared.home.clone());
         let services = WebWorkerServiceOptions {
-            blob_store: stores.blobs.clone(),
-            broadcast_channel: stores.channels.clone(),
+            blob_store: shared.stores.blobs.clone(),
+            broadcast_channel: shared.stores.channels.clone(),
             deno_rt_native_addon_loader: None,
-            compiled_wasm_module_store: Some(stores.wasm_modules.clone()),
-            feature_checker: Arc::new(FeatureChecker::default()),
+            compiled_wasm_module_store: Some(shared.stores.wasm_modules.clone()),
+            feature_checker: feature_checker(),
             fs: Arc::new(RealFs),
             main_inspector_session_tx: Default::default(),
             module_loader: Rc::new(loader),
@@ -72,21 +76,19 @@ pub fn creator(
             npm_process_state_provider: None,
             permissions: args.permissions.clone(),
             root_cert_store_provider: None,
-            shared_array_buffer_store: Some(stores.shared_buffers.clone()),
+            shared_array_buffer_store: Some(shared.stores.shared_buffers.clone()),
             bundle_provider: None,
         };
-        let creator = creator(outbox.clone(), terminator.clone(), env.clone(), stores.clone());
-        let options = options(args, &outbox, &env, creator);
-        WebWorker::bootstrap_from_options(services, options)
+        let (mut worker, handle) =
+            WebWorker::bootstrap_from_options(services, options(args, &shared));
+        // A worker that needs more than its extension may have ends the extension.
+        heap::limit(&mut worker.js_runtime, shared.heap_bytes, &shared.terminator);
+        (worker, handle)
     })
 }
 
-fn options(
-    args: CreateWebWorkerArgs,
-    outbox: &Outbox,
-    env: &ExtensionEnv,
-    creator: Arc<CreateWebWorkerCb>,
-) -> WebWorkerOptions {
+fn options(args: CreateWebWorkerArgs, shared: &Shared) -> WebWorkerOptions {
+    let outbox = &shared.outbox;
     WebWorkerOptions {
         name: args.name,
         bootstrap: BootstrapOptions {
@@ -95,14 +97,14 @@ fn options(
         },
         main_module: args.main_module,
         worker_id: args.worker_id,
-        extensions: vec![platform_extension(outbox.clone(), env.fork())],
+        extensions: vec![platform_extension(outbox.clone(), shared.env.fork())],
         startup_snapshot: embedded::SNAPSHOT,
         residual_lazy_js_sources: embedded::LAZY_SCRIPTS,
         residual_lazy_esm_sources: embedded::LAZY_MODULES,
         unsafely_ignore_certificate_errors: None,
-        create_params: None,
+        create_params: Some(v8::CreateParams::default().heap_limits(0, shared.heap_bytes)),
         seed: None,
-        create_web_worker_cb: creator,
+        create_web_worker_cb: creator(shared.clone()),
         format_js_error_fn: None,
         worker_type: args.worker_type,
         cache_storage_dir: None,

@@ -64,9 +64,13 @@ fn replace_process_wide_ops(op: OpDecl) -> OpDecl {
         | "op_node_process_setgid"
         | "op_node_process_setegid"
         | "op_node_os_set_priority"
-        | "op_inspector_open" => unavailable::op_tenon_process_wide(),
+        | "op_inspector_open"
+        | "op_inspector_wait"
+        | "op_inspector_connect"
+        | "op_require_break_on_next_statement"
+        | "op_v8_set_flags_from_string" => unavailable::op_tenon_process_wide(),
         // Relics that nothing of node's uses and that would reach the whole process.
-        "op_kill" | "op_run" => op.disable(),
+        "op_kill" | "op_run" | "op_panic" => op.disable(),
         "op_signal_bind" => signals::op_tenon_signal_bind(),
         "op_signal_poll" => signals::op_tenon_signal_poll(),
         "op_signal_unbind" => signals::op_tenon_signal_unbind(),

@@ -24,7 +24,7 @@ pub async fn run(args: &Args, call: &CallArgs) -> Result<ExitCode, CliError> {
     let host = workspace::load(args).await?;
     let outcome = tokio::select! {
         result = host.call_tool(&call.tool, arguments) => result.map_err(|error| explain(error, &host)),
-        _ = tokio::signal::ctrl_c() => Ok(ToolResult::failure("interrupted")),
+        () = workspace::interruption() => Ok(ToolResult::failure("interrupted")),
     };
     let owner = host.list().into_iter().find(|info| info.tools.iter().any(|t| t.name == call.tool));
     host.stop().await;

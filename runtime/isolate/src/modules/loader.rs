@@ -8,6 +8,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::OnceLock;
 
 use deno_core::ModuleLoadOptions;
 use deno_core::ModuleLoadReferrer;
@@ -61,46 +63,58 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
 /// costs less than writing its compiled form down.
 const WORTH_CACHING_BYTES: usize = 64 * 1024;
 
-/// What the loader knows once the isolate has an extension.
-struct Home {
+/// What is known once the isolate has an extension. Clones, such as those of worker threads, share it.
+#[derive(Clone, Default)]
+pub struct Home(Arc<OnceLock<Resident>>);
+
+struct Resident {
     id: String,
     folder: PathBuf,
     permissions: PermissionsContainer,
 }
 
-/// Finds and reads modules. Made before its extension is known.
-pub struct ExtensionLoader {
-    services: Rc<NodeServices>,
-    home: RefCell<Option<Home>>,
-    source_maps: Rc<RefCell<HashMap<String, Vec<u8>>>>,
-}
-
-impl ExtensionLoader {
-    pub fn new(services: Rc<NodeServices>) -> Self {
-        Self { services, home: RefCell::default(), source_maps: Rc::default() }
-    }
-
+impl Home {
     /// Everything below `folder` may be imported; for the rest the permissions decide.
-    pub fn adopt(&self, id: String, folder: PathBuf, permissions: PermissionsContainer) {
-        *self.home.borrow_mut() = Some(Home { id, folder, permissions });
+    pub fn fill(&self, id: String, folder: PathBuf, permissions: PermissionsContainer) {
+        // Filled once, when the isolate takes on its extension.
+        let _ = self.0.set(Resident { id, folder, permissions });
     }
 
     fn check_readable(&self, path: &Path) -> Result<(), JsErrorBox> {
-        let home = self.home.borrow();
-        let Some(home) = home.as_ref() else { return Ok(()) };
-        if path.starts_with(&home.folder) || is_in_package(path) {
+        let Some(resident) = self.0.get() else {
+            return Err(JsErrorBox::type_error(
+                "no file can be imported before there is an extension",
+            ));
+        };
+        // Links are followed first: it is the file they lead to that is read.
+        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if real.starts_with(&resident.folder) || is_in_package(&real) {
             return Ok(());
         }
-        home.permissions
-            .check_open(Cow::Borrowed(path), OpenAccessKind::Read, Some("import"))
+        resident
+            .permissions
+            .check_open(Cow::Borrowed(&real), OpenAccessKind::Read, Some("import"))
             .map(drop)
             .map_err(|_| {
                 JsErrorBox::type_error(format!(
                     "{} has no read access to \"{}\"; it can be granted in the user's configuration",
-                    home.id,
+                    resident.id,
                     path.display()
                 ))
             })
+    }
+}
+
+/// Finds and reads modules. Made before its extension is known.
+pub struct ExtensionLoader {
+    services: Rc<NodeServices>,
+    home: Home,
+    source_maps: Rc<RefCell<HashMap<String, Vec<u8>>>>,
+}
+
+impl ExtensionLoader {
+    pub fn new(services: Rc<NodeServices>, home: Home) -> Self {
+        Self { services, home, source_maps: Rc::default() }
     }
 
     fn load_file(
@@ -113,7 +127,7 @@ impl ExtensionLoader {
             Ok(path) => path,
             Err(()) => return failed(format!("{url} is not a path on this system")),
         };
-        if let Err(error) = self.check_readable(&path) {
+        if let Err(error) = self.home.check_readable(&path) {
             return ModuleLoadResponse::Sync(Err(error));
         }
         let bytes = match std::fs::read(&path) {

@@ -98,7 +98,8 @@ impl NodeRequireLoader for RequireLoader {
         permissions: &mut PermissionsContainer,
         path: Cow<'a, Path>,
     ) -> Result<Cow<'a, Path>, JsErrorBox> {
-        if is_in_package(&path) {
+        // Links and `..` are resolved first: it is the file they lead to that is read.
+        if std::fs::canonicalize(&path).is_ok_and(|real| is_in_package(&real)) {
             return Ok(path);
         }
         permissions

@@ -18,9 +18,18 @@ use crate::message::ScriptError;
 /// The isolate's end of the conversation with its host; lives in the isolate's `OpState`.
 pub struct Bridge {
     outbox: Box<dyn Fn(FromIsolate)>,
-    pending: HashMap<RequestId, oneshot::Sender<Result<Value, String>>>,
+    pending: HashMap<RequestId, Pending>,
     next_request: RequestId,
 }
+
+/// A request that has not been answered.
+struct Pending {
+    is_join: bool,
+    answer: oneshot::Sender<Result<Value, String>>,
+}
+
+/// The request with which an extension joins.
+const JOIN: &str = "session.join";
 
 impl Bridge {
     /// A bridge that sends through the given function.
@@ -33,12 +42,13 @@ impl Bridge {
         (self.outbox)(message);
     }
 
-    /// Hands an answer to the script that waits for it.
-    pub fn answer(&mut self, request: RequestId, result: Result<Value, String>) {
-        if let Some(waiting) = self.pending.remove(&request) {
-            // The script may have stopped waiting; then nobody needs the answer.
-            let _ = waiting.send(result);
-        }
+    /// Hands an answer to the script that waits for it. True if it lets the extension join.
+    pub fn answer(&mut self, request: RequestId, result: Result<Value, String>) -> bool {
+        let Some(pending) = self.pending.remove(&request) else { return false };
+        let has_joined = pending.is_join && result.is_ok();
+        // The script may have stopped waiting; then nobody needs the answer.
+        let _ = pending.answer.send(result);
+        has_joined
     }
 }
 
@@ -69,7 +79,7 @@ pub async fn op_tenon_request(
         let bridge = state.borrow_mut::<Bridge>();
         let request = bridge.next_request;
         bridge.next_request += 1;
-        bridge.pending.insert(request, sender);
+        bridge.pending.insert(request, Pending { is_join: method == JOIN, answer: sender });
         bridge.send(FromIsolate::Request { request, method: method.clone(), params });
     }
     match receiver.await {

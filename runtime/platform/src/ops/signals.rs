@@ -87,6 +87,18 @@ pub fn op_tenon_signal_unbind(
     Ok(())
 }
 
+/// Whether the host would get a signal sent to `pid`: it is the host or one of its threads, the host's
+/// group, or everyone.
+fn reaches_host(pid: i32, own: i32) -> bool {
+    // SAFETY: getpgrp has no arguments and cannot fail.
+    let group = unsafe { libc::getpgrp() };
+    pid == own
+        || pid == 0
+        || pid == -1
+        || pid == -group
+        || (pid > 0 && std::path::Path::new("/proc/self/task").join(pid.to_string()).exists())
+}
+
 /// `process.kill`. Aimed at the own process it reaches the extension alone: its handlers, or, as a
 /// process would without one, its end.
 #[op2(nofast, reentrant, stack_trace)]
@@ -98,8 +110,7 @@ pub fn op_tenon_kill(
     #[smi] signal: i32,
 ) -> Result<i32, PermissionCheckError> {
     let own = std::process::id().cast_signed();
-    // Zero and minus one address the process's group and everyone: the host is among them.
-    if pid == own || pid == 0 || pid == -1 || pid == -own {
+    if reaches_host(pid, own) {
         if signal != 0 && !state.borrow_mut::<Signals>().deliver(signal) {
             exit::end(state, scope, 128 + signal);
         }
