@@ -78,7 +78,7 @@ fn inspect_shows_what_an_extension_offers() {
 fn user_extensions_are_found_and_shadowed_by_the_projects() {
     let workspace = Workspace::new().extension("same", HELLO);
     workspace.home_file("extensions/same/extension.mjs", HELLO);
-    workspace.home_file("extensions/other/extension.mjs", &HELLO.replace("'hello'", "'other'"));
+    workspace.home_file("extensions/other/extension.mjs", HELLO.replace("'hello'", "'other'"));
     let list = workspace.run(&["ext", "list", "--json"]).json();
     let seen: Vec<_> =
         list.as_array().unwrap().iter().map(|e| (e["id"].clone(), e["status"].clone())).collect();

@@ -65,7 +65,7 @@ pub fn all(purpose: Purpose) -> Vec<Extension> {
         ops::desktop::deno_desktop::init(),
         ops::bootstrap::deno_bootstrap::init(snapshot_options, false),
         rt::runtime::init(),
-        // Its ops must exist by name; used outside a worker they would panic.
+        // Its ops must exist by name, though they are of use in worker threads only.
         if purpose == Purpose::Snapshot { worker_ops } else { worker_ops.disable() },
         tenon::init(),
     ]

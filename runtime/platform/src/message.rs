@@ -184,11 +184,11 @@ pub struct LogRecord {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// `console.log` and everything else on standard output.
+    /// `console.log`, and what is written to standard output or error.
     Info,
     /// Something the author should look at.
     Warning,
-    /// `console.error`, standard error, and failures.
+    /// `console.error` and failures.
     Error,
 }
 
