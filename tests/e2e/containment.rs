@@ -175,6 +175,8 @@ fn output_goes_to_the_extensions_log_and_never_to_ours() {
          process.stdout.write('from stdout\\n'); process.stderr.write('from stderr\\n');\n\
          const {{ execSync, spawnSync }} = await import('node:child_process');\n\
          spawnSync('echo', ['from child'], {{ stdio: 'inherit' }});\n\
+         spawnSync('echo', ['from numbers'], {{ stdio: ['ignore', 1, 2, 'pipe'] }});\n\
+         try {{ (await import('node:fs')).writeFileSync('/dev/stdout', 'from the device'); }} catch {{}}\n\
          await joinSession({{ tools: [{{ name: 't', handler: () => 'result' }}] }});"
     );
     let workspace = Workspace::new().extension("loud", &source);

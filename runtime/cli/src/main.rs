@@ -21,6 +21,10 @@ fn main() -> ExitCode {
     // threads that descend from the one that initialised it.
     tenon_host::isolate::init_engine();
     let args = Args::parse();
+    if let Err(error) = output::claim_stdout() {
+        CliError::new(format!("standard output cannot be set up: {error}")).print();
+        return ExitCode::FAILURE;
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = match runtime {

@@ -1,8 +1,14 @@
 //! Colours, tables and JSON on standard output.
 
+use std::fs::File;
 use std::io::IsTerminal;
 use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::fd::AsRawFd;
+use std::sync::Mutex;
+use std::sync::OnceLock;
 
+use anstream::AutoStream;
 use anstyle::AnsiColor;
 use anstyle::Style;
 use serde::Serialize;
@@ -16,16 +22,39 @@ pub const GREEN: Style = AnsiColor::Green.on_default().bold();
 pub const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// Prints a line. A reader that has gone away is not an error.
+/// Standard output, once it is ours alone.
+static OUT: OnceLock<Mutex<AutoStream<File>>> = OnceLock::new();
+
+/// Keeps standard output for this module: file descriptor 1 leads nowhere afterwards, so that nothing an
+/// extension or a process it starts does with the number, or with `/dev/stdout`, is read as our output.
+pub fn claim_stdout() -> std::io::Result<()> {
+    let own = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+    let nowhere = File::options().write(true).open("/dev/null")?;
+    // SAFETY: both numbers are open files of this process; dup2 touches no memory.
+    if unsafe { libc::dup2(nowhere.as_raw_fd(), libc::STDOUT_FILENO) } < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // Claimed once, at the start of the program.
+    let _ = OUT.set(Mutex::new(AutoStream::auto(own)));
+    Ok(())
+}
+
+/// Writes to standard output. A reader that has gone away is not an error.
+fn write(text: std::fmt::Arguments<'_>) {
+    let _ = match OUT.get().and_then(|out| out.lock().ok()) {
+        Some(mut out) => out.write_fmt(text),
+        None => anstream::stdout().write_fmt(text),
+    };
+}
+
+/// Prints a line.
 pub fn line(text: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stdout(), "{text}");
+    write(format_args!("{text}\n"));
 }
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<(), CliError> {
-    let mut out = anstream::stdout();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    let _ = writeln!(out);
+    line(serde_json::to_string_pretty(value)?);
     Ok(())
 }
 
