@@ -72,7 +72,16 @@ case $task in
     ;;
 
   demo) exec "$TENON_BIN" demo "$@" ;;
-  bench) exec "$TENON_BIN" bench start "$@" ;;
+  bench)
+    # The other engine's build, if there is one, is measured in the same run.
+    others=()
+    for other in v8 quickjs; do
+      if [ "$other" != "$engine" ] && [ -x "$CARGO_TARGET_DIR/$other/tenon" ]; then
+        others+=(--other "$CARGO_TARGET_DIR/$other/tenon")
+      fi
+    done
+    exec "$TENON_BIN" bench start ${others[@]+"${others[@]}"} "$@"
+    ;;
 
   install)
     folder="${DESTDIR:-}$(absolute "${PREFIX:-$HOME/.local}")/bin"

@@ -10,11 +10,13 @@ use libtest_mimic::Failed;
 use libtest_mimic::Trial;
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::CallError;
 use tenon_host::Host;
 use tenon_host::HostOptions;
 use tenon_host::Status;
 use tenon_host::isolate::Spare;
 use tenon_host::tool::ResultType;
+use tenon_host::tool::ToolResult;
 
 fn main() -> ExitCode {
     // Before libtest starts its threads.
@@ -149,16 +151,16 @@ async fn one_ends() {
         ),
     ]);
     let host = workspace.load(Spare::None).await;
-    let call = |tool: &'static str| {
-        let host = host.clone();
-        tokio::spawn(async move { host.call_tool(tool, json!({})).await.unwrap() })
-    };
-    let (hanging, slow) = (call("hangs"), call("slow"));
-    tokio::task::yield_now().await;
-    let exited = call("exits").await.unwrap();
-    assert!(exited.text_result_for_llm.contains("process.exit(7)"), "{exited:?}");
-    assert!(hanging.await.unwrap().text_result_for_llm.contains("ended before hangs returned"));
-    assert_eq!(slow.await.unwrap().text_result_for_llm, "whole");
+    // Polled in this order, so the calls are made in this order.
+    let (hanging, slow, exited) = tokio::join!(
+        host.call_tool("hangs", json!({})),
+        host.call_tool("slow", json!({})),
+        host.call_tool("exits", json!({})),
+    );
+    let text = |result: Result<ToolResult, CallError>| result.unwrap().text_result_for_llm;
+    assert!(text(exited).contains("process.exit(7)"));
+    assert!(text(hanging).contains("ended before hangs returned"));
+    assert_eq!(text(slow), "whole");
     let ended = &host.find("ends")[0];
     assert_eq!((ended.status, ended.tools.len()), (Status::Failed, 0));
     assert!(host.call_tool("exits", json!({})).await.is_err());
@@ -171,17 +173,15 @@ async fn blocked() {
         ("works", "{ name: 'quick', handler: () => 'here' }"),
     ]);
     let host = workspace.load(Spare::None).await;
-    let spinning = tokio::spawn({
-        let host = host.clone();
-        async move { host.call_tool("spins", json!({})).await }
-    });
-    tokio::task::yield_now().await;
-    for _ in 0..10 {
-        assert_eq!(answer(&host, "quick", json!({})).await, "here");
-    }
-    // Stopping ends even the one that spins.
-    host.stop().await;
-    assert_eq!(spinning.await.unwrap().unwrap().result_type, ResultType::Failure);
+    let others = async {
+        for _ in 0..10 {
+            assert_eq!(answer(&host, "quick", json!({})).await, "here");
+        }
+        // Stopping ends even the one that spins.
+        host.stop().await;
+    };
+    let (spinning, ()) = tokio::join!(host.call_tool("spins", json!({})), others);
+    assert_eq!(spinning.unwrap().result_type, ResultType::Failure);
 }
 
 async fn between_calls() {
