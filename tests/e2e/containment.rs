@@ -311,6 +311,19 @@ fn the_workspace_profile_has_no_network_and_no_subprocess() {
 }
 
 #[test]
+fn the_workspace_profile_writes_to_its_data_and_session_folders() {
+    let workspace = Workspace::new().tool(
+        "t",
+        "const fs = await import('node:fs'); const path = process.env.TENON_EXTENSION_DATA;\n\
+         fs.writeFileSync(path + '/kept', 'x'); fs.writeFileSync(session.workspacePath + '/kept', 'x'); return path",
+    );
+    workspace.home_file("config.toml", "[extensions.t]\nprofile = \"workspace\"\n");
+    let path = std::path::PathBuf::from(workspace.answer("t", &json!({})));
+    assert!(path.starts_with(workspace.home().join("extension-data/project")), "{path:?}");
+    assert!(path.join("kept").exists());
+}
+
+#[test]
 fn a_server_without_network_permission_fails_to_load_with_the_reason() {
     let source = format!(
         "{SDK}import http from 'node:http';\n\

@@ -143,7 +143,7 @@ impl ExtensionInfo {
     /// An extension that was found and not loaded yet.
     pub fn new(found: &Found) -> Self {
         let path = found.entry.clone().unwrap_or_else(|_| found.folder.clone());
-        let hash = found.entry.as_ref().ok().and_then(|entry| hash_of(entry));
+        let source = found.entry.as_ref().ok().and_then(|entry| std::fs::read(entry).ok());
         Self {
             id: found.id(),
             name: found.name.clone(),
@@ -156,7 +156,7 @@ impl ExtensionInfo {
             commands: Vec::new(),
             canvases: Vec::new(),
             generation: 0,
-            hash,
+            hash: source.map(|source| hash(&source)),
             engine: tenon_isolate::engine_info().name,
             ready: None,
         }
@@ -179,8 +179,8 @@ impl ExtensionInfo {
     }
 }
 
-fn hash_of(path: &std::path::Path) -> Option<String> {
+/// SHA-256 in hexadecimal.
+pub fn hash(bytes: &[u8]) -> String {
     use sha2::Digest;
-    let digest = sha2::Sha256::digest(std::fs::read(path).ok()?);
-    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

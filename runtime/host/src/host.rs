@@ -41,7 +41,9 @@ use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Registration;
 use crate::extension::Status;
+use crate::extension::hash;
 use crate::grants::GrantFolders;
+use crate::grants::Profile;
 use crate::logs::Log;
 use crate::logs::LogLine;
 use crate::registry::Registry;
@@ -272,7 +274,12 @@ impl Host {
         let options = &self.0.options;
         let id = format!("{scope}:{name}");
         let config = self.0.config.of(&id, name);
-        let data = options.home.join("extension-data").join(scope.to_string()).join(name);
+        let data = self.data_folder(*scope, name);
+        if config.profile == Some(Profile::Workspace) {
+            // It may write there, but not make the folders that lead there. Without the folder its
+            // writes fail with their own error.
+            let _ = std::fs::create_dir_all(&data);
+        }
         // Symbolic links are resolved as node does it, so that packages are looked for beside the
         // real file.
         let entry = std::fs::canonicalize(&entry).unwrap_or(entry);
@@ -292,6 +299,20 @@ impl Host {
             limits.start_deadline_ms = u64::from(seconds) * 1000;
         }
         LoadSpec { id, entry, cwd: options.cwd.clone(), env, grant, limits }
+    }
+
+    /// The folder an extension keeps its data in. Extensions of the same name in two repositories are
+    /// two extensions.
+    fn data_folder(&self, scope: Scope, name: &str) -> PathBuf {
+        let folder = self.0.options.home.join("extension-data").join(scope.to_string());
+        match scope {
+            Scope::Project => {
+                let root = discovery::project_root(&self.0.options.cwd);
+                let hash = hash(root.as_os_str().as_encoded_bytes());
+                folder.join(&hash[..16]).join(name)
+            }
+            Scope::User | Scope::Folder => folder.join(name),
+        }
     }
 
     fn environment(
