@@ -31,14 +31,6 @@ pub enum EngineError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The pipe behind standard output could not be made.
-    #[error("no pipe could be made for the output of the extension {id}: {source}")]
-    Pipe {
-        /// The extension.
-        id: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
 }
 
 /// Describes the engine that is compiled in.
