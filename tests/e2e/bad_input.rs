@@ -130,16 +130,16 @@ fn a_tool_name_used_twice_fails_the_extension() {
 
 #[test]
 fn a_tool_name_that_is_taken_fails_the_newcomer_and_names_both_files() {
-    let workspace = Workspace::new()
-        .extension("good", GOOD)
-        .extension("rival", &format!("await new Promise((r) => setTimeout(r, 300));\n{GOOD}"));
+    let workspace = Workspace::new().extension("one", GOOD).extension("two", GOOD);
     let list = workspace.list();
-    assert_eq!(list["good"]["status"], "running");
-    let error = list["rival"]["error"]["message"].as_str().unwrap();
-    assert!(
-        error.contains("good/extension.mjs") && error.contains("rival/extension.mjs"),
-        "{error}"
-    );
+    // Who comes second depends on who is faster.
+    let (first, second) =
+        if list["one"]["status"] == "running" { ("one", "two") } else { ("two", "one") };
+    assert_eq!(list[first]["status"], "running");
+    assert_eq!(list[second]["status"], "failed");
+    let error = message(&list[second]["error"]);
+    assert!(error.contains("one/extension.mjs") && error.contains("two/extension.mjs"), "{error}");
+    assert_eq!(workspace.answer("good", &json!({})), "fine");
 }
 
 #[test]

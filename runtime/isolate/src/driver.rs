@@ -280,7 +280,7 @@ impl Driver<'_> {
                 let has_joined = state.borrow_mut().borrow_mut::<Bridge>().answer(request, result);
                 if has_joined && self.joined == Joined::No {
                     self.joined = Joined::Yes(0);
-                    self.terminator.set_joined();
+                    self.terminator.end_start();
                 }
                 Ok(())
             }

@@ -90,8 +90,8 @@ impl Launcher {
     ) -> Result<Isolate, EngineError> {
         // A heap's limit is set when the engine is made, so a spare has the usual one.
         let usual = spec.limits.heap_bytes == HEAP_BYTES;
-        let mut spare = self.spare.lock().ok().filter(|_| usual);
-        let spare = spare.as_mut().and_then(|spare| spare.take());
+        let spare =
+            if usual { self.spare.lock().ok().and_then(|mut spare| spare.take()) } else { None };
         let from_spare = spare.is_some();
         let waiting = match spare {
             Some(waiting) => waiting,

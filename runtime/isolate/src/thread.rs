@@ -28,7 +28,7 @@ struct TerminatorState {
     handle: Option<v8::IsolateHandle>,
     threads: Vec<i32>,
     reason: Option<EndReason>,
-    joined: bool,
+    start_is_over: bool,
     wake: Option<std::task::Waker>,
 }
 
@@ -47,10 +47,10 @@ impl Terminator {
         }
     }
 
-    /// Notes that the extension has joined: its start deadline no longer counts.
-    pub fn set_joined(&self) {
+    /// The extension has joined, or ended: its start deadline no longer counts.
+    pub fn end_start(&self) {
         if let Ok(mut state) = self.0.lock() {
-            state.joined = true;
+            state.start_is_over = true;
         }
     }
 
@@ -61,15 +61,15 @@ impl Terminator {
         background::spawn(async move {
             // What it does with its own clock, saying goodbye included, takes that long at most.
             tokio::time::sleep(deadline + limits::STOP_DEADLINE + limits::TERMINATE_GRACE).await;
-            let has_joined = || terminator.0.lock().map_or(true, |state| state.joined);
-            if has_joined() {
+            let is_over = || terminator.0.lock().map_or(true, |state| state.start_is_over);
+            if is_over() {
                 return;
             }
             let deadline_ms = deadline.as_millis() as u64;
             terminator.terminate(EndReason::NoJoin { deadline_ms });
             tokio::time::sleep(limits::TERMINATE_GRACE).await;
             // A thread in a system call that does not return cannot be ended; it is given up.
-            if !has_joined() {
+            if !is_over() {
                 outbox.send(FromIsolate::Ended(EndReason::NoJoin { deadline_ms }));
             }
         });
@@ -129,8 +129,7 @@ pub fn spawn(id: &str, seat: Seat) -> Result<(), EngineError> {
     let run = move || {
         let Seat { heap_bytes, claim, outbox, terminator, warm, ended } = seat;
         let reason = live(heap_bytes, claim, &outbox, &terminator, &warm);
-        // Nobody needs to watch any more.
-        terminator.set_joined();
+        terminator.end_start();
         if let Some(reason) = reason {
             outbox.send(FromIsolate::Ended(reason));
         }

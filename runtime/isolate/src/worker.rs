@@ -62,8 +62,8 @@ pub struct Worker {
     pub output: Drained,
 }
 
-#[expect(clippy::expect_used, reason = "a constant")]
 /// A name for the program until the extension is known; nothing is loaded from it.
+#[expect(clippy::expect_used, reason = "a constant")]
 static UNNAMED: LazyLock<ModuleSpecifier> =
     LazyLock::new(|| ModuleSpecifier::parse("file:///extension.mjs").expect("a constant URL"));
 
