@@ -8,6 +8,11 @@ export { CopilotSession };
 /** A permission handler that says yes to everything, except what an administrator decides. */
 export const approveAll = (request) => ({ kind: request?.managedApprovalRequired ? "no-result" : "approve-once" });
 
+/** A permission together with how it was decided. */
+export function createAttributedPermissionResult(result, decisionContext) {
+  return { kind: "attributed", result: result?.kind === "attributed" ? result.result : result, decisionContext };
+}
+
 /** A tool from its name and the rest of its definition. */
 export function defineTool(name, definition) {
   return { name, ...definition };
@@ -48,6 +53,6 @@ export class CopilotClient {
 export const RuntimeConnection = Object.freeze({
   forStdio: (options) => ({ kind: "stdio", ...options }),
   forTcp: (options) => ({ kind: "tcp", ...options }),
-  forUri: (options) => ({ kind: "uri", ...options }),
+  forUri: (url, options) => ({ kind: "uri", url, ...options }),
   forInProcess: (options) => ({ kind: "in-process", ...options }),
 });

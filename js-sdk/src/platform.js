@@ -2,6 +2,7 @@
 
 import { core, internals } from "ext:core/mod.js";
 import { cancel, dispatch, warn } from "ext:tenon/bridge.js";
+import { deliver } from "ext:tenon/events.js";
 import * as extension from "ext:tenon/extension.js";
 import * as index from "ext:tenon/index.js";
 
@@ -51,6 +52,7 @@ function teachRequire(Module) {
 internals.tenon = {
   dispatch,
   cancel,
+  deliver,
 
   /** After the bootstrap: finish node's, and offer the SDK. */
   boot() {

@@ -4,18 +4,38 @@
 // host that does not serve a method rejects it by name, and nothing is missing or hangs.
 
 import { request } from "ext:tenon/bridge.js";
-import { handlerOf } from "ext:tenon/tools.js";
+import { ALL, removeAll, subscribe, unsubscribe } from "ext:tenon/events.js";
+import { factoryApi } from "ext:tenon/factory.js";
+import { registered, unregisterAll } from "ext:tenon/registrations.js";
+import { rpcConnection, rpcNamespace } from "ext:tenon/rpc.js";
+import { sendAndWait } from "ext:tenon/send-and-wait.js";
+import { dialogs } from "ext:tenon/ui.js";
 
 const LOG_LEVELS = new Set(["info", "warning", "error"]);
 
+/** What a message may say; the rest is not the host's to see. */
+const MESSAGE_FIELDS = ["prompt", "displayPrompt", "attachments", "mode", "agentMode", "source", "requestHeaders"];
+
 export class CopilotSession {
   #info;
-  #handlers = new Map();
-  #openCanvases = [];
-  #rpc = namespace("rpc");
+  #live;
+  #rpc;
+  #ui;
+  #factory;
+  #connection;
+  #leaving;
+  #hasLeft = false;
+  /** Who waits for something that will not come once the extension has left. */
+  #waiting = new Set();
 
-  constructor(info) {
+  constructor(info, live) {
     this.#info = info;
+    this.#live = live;
+    const ask = (method, params) => this.#ask(method, params);
+    this.#rpc = rpcNamespace(ask);
+    this.#connection = rpcConnection(ask);
+    this.#factory = factoryApi(this.#rpc);
+    this.#ui = dialogs((form) => this.#ask("rpc.ui.elicitation", form), () => this.capabilities);
   }
 
   get sessionId() {
@@ -27,11 +47,11 @@ export class CopilotSession {
   }
 
   get capabilities() {
-    return this.#info.capabilities ?? {};
+    return this.#live.capabilities;
   }
 
   get openCanvases() {
-    return [...this.#openCanvases];
+    return this.#live.openCanvases;
   }
 
   get rpc() {
@@ -39,52 +59,90 @@ export class CopilotSession {
   }
 
   get ui() {
-    return UI;
+    return this.#ui;
   }
 
   get factory() {
-    return FACTORY;
+    return this.#factory;
+  }
+
+  get connection() {
+    return this.#connection;
   }
 
   /** Shows a message in the session's timeline. */
-  async log(message, options = {}) {
+  async log(message, options) {
     const level = options?.level ?? "info";
     if (!LOG_LEVELS.has(level)) {
       throw new TypeError(`session.log: level must be "info", "warning" or "error", not ${JSON.stringify(level)}`);
     }
-    await request("session.log", { message: String(message), level, ephemeral: Boolean(options?.ephemeral) });
+    await this.#ask("rpc.log", {
+      ...options,
+      message: String(message),
+      level,
+      ephemeral: Boolean(options?.ephemeral),
+    });
   }
 
-  send(options) {
-    return request("session.send", messageOptions(options));
+  /** Queues a prompt; resolves to its id without waiting for the answer. */
+  async send(options) {
+    const answer = await this.#ask("rpc.send", readMessage(options));
+    return answer?.messageId;
   }
 
-  sendAndWait(options, timeout) {
-    return request("session.sendAndWait", { ...messageOptions(options), timeout });
+  /** Sends a prompt and waits for the last answer to it. */
+  async sendAndWait(options, timeout) {
+    const parts = {
+      on: (type, handler) => this.on(type, handler),
+      send: (message) => this.send(message),
+      onLeave: (reject) => {
+        this.#waiting.add(reject);
+        return () => this.#waiting.delete(reject);
+      },
+    };
+    return sendAndWait(parts, options, timeout);
   }
 
-  abort() {
-    return request("session.abort");
+  /** Stops the running turn. */
+  async abort() {
+    await this.#ask("rpc.abort", {});
   }
 
   getEvents() {
-    return request("session.getEvents");
+    return this.#ask("session.getEvents", {});
   }
 
   getMessages() {
-    return request("session.getMessages");
+    return this.getEvents();
   }
 
-  setModel(model, options) {
-    return request("session.setModel", { model, ...options });
+  async setModel(model, options) {
+    await this.#ask("rpc.model.switchTo", { modelId: model, ...options });
   }
 
   setAutoTier(autoTier) {
-    return request("session.setAutoTier", { autoTier });
+    return this.#ask("rpc.model.switchAutoTier", { autoTier });
   }
 
-  disconnect() {
-    return request("session.disconnect");
+  /** Subscribes to one type of event, or to all; returns the function that unsubscribes. */
+  on(typeOrHandler, maybeHandler) {
+    const isForAll = typeof typeOrHandler === "function";
+    const handler = isForAll ? typeOrHandler : maybeHandler;
+    if (typeof handler !== "function") throw new TypeError("session.on: the handler must be a function");
+    if (this.#hasLeft) throw leftError();
+    const subscription = subscribe(isForAll ? ALL : String(typeOrHandler), handler);
+    return () => unsubscribe(subscription);
+  }
+
+  getToolHandler(name) {
+    return registered("tools").get(name);
+  }
+
+  /** Leaves the session. A second time is fine: `await using` does it after an explicit one. */
+  async disconnect() {
+    if (this.#hasLeft) return;
+    this.#leaving ??= this.#leave();
+    await this.#leaving;
   }
 
   destroy() {
@@ -95,20 +153,23 @@ export class CopilotSession {
     return this.disconnect();
   }
 
-  getToolHandler(name) {
-    return handlerOf(name);
+  async #leave() {
+    try {
+      await this.#ask("session.disconnect", {});
+    } catch (error) {
+      // The extension is still in the session, and may try again.
+      this.#leaving = undefined;
+      throw error;
+    }
+    this.#hasLeft = true;
+    unregisterAll();
+    removeAll();
+    for (const reject of [...this.#waiting]) reject(leftError());
   }
 
-  /** Subscribes to one type of event, or to all; returns the function that unsubscribes. */
-  on(typeOrHandler, maybeHandler) {
-    const type = typeof typeOrHandler === "function" ? "*" : String(typeOrHandler);
-    const handler = typeof typeOrHandler === "function" ? typeOrHandler : maybeHandler;
-    if (typeof handler !== "function") throw new TypeError("session.on: the handler must be a function");
-    const entry = { handler };
-    const entries = this.#handlers.get(type) ?? new Set();
-    entries.add(entry);
-    this.#handlers.set(type, entries);
-    return () => entries.delete(entry);
+  async #ask(method, params) {
+    if (this.#hasLeft) throw leftError();
+    return request(method, params);
   }
 }
 
@@ -120,29 +181,17 @@ for (const part of ["Tools", "Commands", "Canvases", "Hooks", "PermissionHandler
   };
 }
 
-function messageOptions(options) {
-  return typeof options === "string" ? { prompt: options } : { ...options };
+function leftError() {
+  return new Error("the extension has left the session");
 }
 
-const UI = Object.freeze({
-  confirm: (message, options) => request("ui.confirm", { message, ...options }),
-  select: (message, choices, options) => request("ui.select", { message, choices, ...options }),
-  input: (message, options) => request("ui.input", { message, ...options }),
-  elicitation: (params) => request("ui.elicitation", params),
-});
-
-const FACTORY = namespace("factory");
-
-/** `session.rpc.a.b(params)` asks the host for the method `rpc.a.b`, whatever the names are. */
-function namespace(path) {
-  const members = new Map();
-  return new Proxy(function () {}, {
-    get(_target, name) {
-      // A promise resolves by asking for `then`; a namespace is not a promise.
-      if (typeof name === "symbol" || name === "then") return undefined;
-      if (!members.has(name)) members.set(name, namespace(`${path}.${name}`));
-      return members.get(name);
-    },
-    apply: (_target, _this, [params]) => request(path, params ?? {}),
-  });
+/** A message from a prompt alone, or from all that it may say. */
+function readMessage(options) {
+  const given = typeof options === "string" ? { prompt: options } : options;
+  if (typeof given?.prompt !== "string") throw new TypeError("session.send: `prompt` must be a string");
+  const message = {};
+  for (const field of MESSAGE_FIELDS) {
+    if (given[field] !== undefined) message[field] = given[field];
+  }
+  return message;
 }

@@ -1,6 +1,6 @@
 // What a handler returns, as the one shape the host understands.
 
-import { warn } from "ext:tenon/bridge.js";
+import { plain, warn } from "ext:tenon/bridge.js";
 
 const RESULT_TYPES = new Set(["success", "failure", "rejected", "denied", "timeout"]);
 
@@ -79,9 +79,4 @@ function shape(value, toolName) {
     );
   }
   return success(JSON.stringify(value) ?? String(value));
-}
-
-/** A copy that can cross to the host: functions, symbols and cycles stay behind. */
-function plain(value) {
-  return JSON.parse(JSON.stringify(value));
 }

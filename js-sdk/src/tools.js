@@ -1,14 +1,13 @@
 // Tools: checked when they are registered, run when they are called.
 
 import { describeError, serve, warn } from "ext:tenon/bridge.js";
+import { registered } from "ext:tenon/registrations.js";
 import { toFailure, toResult } from "ext:tenon/tool-result.js";
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]+$/;
 
 /** The longest tool name every agent accepts. Longer ones work in some and are warned about. */
 const MAX_PORTABLE_NAME = 64;
-
-let handlersByName = new Map();
 
 /** Checks the tools of one `joinSession` and returns what the host needs to know of them. */
 export function readTools(tools) {
@@ -24,20 +23,6 @@ export function readTools(tools) {
     return declaration;
   });
   return { declared, handlers };
-}
-
-/** From now on calls go to these handlers; returns the function that undoes it. */
-export function useHandlers(handlers) {
-  const before = handlersByName;
-  handlersByName = handlers;
-  return () => {
-    handlersByName = before;
-  };
-}
-
-/** The handler behind a tool name, if this extension has it. */
-export function handlerOf(name) {
-  return handlersByName.get(name);
 }
 
 function declareTool(tool, index) {
@@ -81,12 +66,15 @@ function readSchema(parameters, name) {
   return parameters;
 }
 
-serve("tool", async ({ name, args, toolCallId, sessionId, requestId }, signal) => {
-  const handler = handlersByName.get(name);
+serve("tool", async ({ name, args, toolCallId, sessionId, requestId, agentId, availableTools }, signal) => {
+  const handler = registered("tools").get(name);
   if (typeof handler !== "function") {
     return toFailure({ message: "Error: the tool has no handler" }, name, args);
   }
   const invocation = { sessionId, toolCallId, toolName: name, arguments: args, signal, requestId };
+  // Not every call comes from a sub-agent or is a search for tools.
+  if (agentId !== undefined) invocation.agentId = agentId;
+  if (availableTools !== undefined) invocation.availableTools = availableTools;
   try {
     return toResult(await handler(args, invocation), name);
   } catch (error) {

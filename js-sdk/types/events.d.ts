@@ -201,6 +201,7 @@ export interface CompactionCompleteData {
   checkpointPath?: string;
 }
 
+export interface CapabilitiesChangedData { ui?: { elicitation?: boolean; mcpApps?: boolean; canvases?: boolean }; extensions?: boolean }
 export interface TaskCompleteData { success?: boolean; summary?: string; outcome?: "completed" | "continue" | "blocked"; reason?: string; objectiveId?: number }
 export interface CanvasClosedData { instanceId: string; canvasId: string; extensionId: string }
 export interface CanvasOpenedData extends CanvasClosedData { extensionName?: string; title?: string; status?: string; url?: string; icon?: string; input?: JsonValue }
@@ -249,6 +250,7 @@ export interface SessionEventDataMap {
   "session.compaction_start": CompactionStartData;
   "session.compaction_complete": CompactionCompleteData;
   "session.task_complete": TaskCompleteData;
+  "capabilities.changed": CapabilitiesChangedData;
   "session.tools_updated": { model: string };
   "session.extensions_loaded": { extensions: ExtensionsLoadedExtension[] };
   "session.mcp_servers_loaded": { servers: Array<{ name: string; status: McpServerStatus; error?: string; displayName?: string }> };
@@ -311,7 +313,7 @@ export type OpenSessionEventType =
   | `session.schedule_${"created" | "cancelled" | "rearmed"}`
   | `assistant.fusion_phase_${"started" | "activity" | "completed" | "failed"}`
   | `${"sampling" | "auto_mode_switch" | "session_limits_exhausted"}.${"requested" | "completed"}`
-  | "assistant.server_tool_progress" | "assistant.tool_call_delta" | "capabilities.changed" | "commands.changed"
+  | "assistant.server_tool_progress" | "assistant.tool_call_delta" | "commands.changed"
   | "hook.progress" | "mcp_app.tool_call_complete" | "pending_messages.modified" | "subagent.configured"
   | "session.auto_mode_resolved" | "session.auto_tier_recommendation" | "session.auto_tier_switch_failed"
   | "session.autopilot_objective_changed" | "session.background_tasks_changed" | "session.binary_asset"

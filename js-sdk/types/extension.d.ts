@@ -8,16 +8,30 @@
  */
 
 import type { SessionEventHandler } from "./events.js";
+import type { FactoryHandle } from "./factory.js";
 import type {
   AutoModeSwitchHandler, ElicitationHandler, ExitPlanModeHandler, PermissionHandler, SessionHooks, UserInputHandler,
 } from "./hooks.js";
 import type {
   AutoTier, ContextTier, CopilotSession, ModelCapabilitiesOverride, OpenCanvasInstance, ReasoningEffort, ReasoningSummary,
 } from "./session.js";
-import type { HostAbortSignal, JsonValue, Tool } from "./tools.js";
+import type { JsonValue, Tool } from "./tools.js";
 
-/** Joins the session that loaded this extension. Call it once, at the top level. */
+/**
+ * Joins the session that loaded this extension. Call it once, at the top level: a second call replaces
+ * what the first one registered, with a warning in the extension's log.
+ */
 export declare function joinSession(config?: JoinSessionConfig): Promise<CopilotSession>;
+
+export { defineFactory, FactoryResumeError, isFactoryRunTerminal } from "./factory.js";
+export type {
+  FactoryAgentOptions, FactoryAgentSummary, FactoryContext, FactoryDefinition, FactoryHandle, FactoryJsonSchema,
+  FactoryLimitOverrides, FactoryLimits, FactoryListRunsOptions, FactoryMeta, FactoryPhaseObservation, FactoryPhaseStatus,
+  FactoryPipelineStage, FactoryProgressLine, FactoryProgressPage, FactoryResumeErrorCode, FactoryRunDetail,
+  FactoryRunResult, FactoryRunsPage, FactoryRunStatus, FactoryRunSummary, FactoryStepOptions, ResumeOptions, RunOptions,
+  SessionFactoryApi,
+} from "./factory.js";
+export type { JsonValue };
 
 // Commands --------------------------------------------------------------------------------------
 
@@ -32,11 +46,12 @@ export interface CommandContext {
   args: string;
 }
 
+/** What it returns is not looked at; an error is shown to the person. */
 export type CommandHandler = (context: CommandContext) => Promise<void> | void;
 
 /** A slash command for the person. */
 export interface CommandDefinition {
-  /** Without the slash. */
+  /** Without the slash and without spaces. */
   name: string;
   description?: string;
   handler: CommandHandler;
@@ -79,7 +94,8 @@ export interface CanvasAction {
   name: string;
   description?: string;
   inputSchema?: CanvasJsonSchema;
-  handler: (ctx: CanvasProviderInvokeActionRequest) => Promise<unknown> | unknown;
+  /** Without one the agent is told so, with the code `canvas_action_no_handler`. */
+  handler?: (ctx: CanvasProviderInvokeActionRequest) => Promise<unknown> | unknown;
 }
 
 /** The part of a canvas that is sent to the host. */
@@ -109,7 +125,10 @@ export declare class Canvas {
 
 export declare function createCanvas(options: CanvasOptions): Canvas;
 
-/** Throw it from a canvas callback to give the agent a code to act on. */
+/**
+ * Throw it from a canvas callback to give the agent a code to act on. Any other error reaches the agent
+ * with the code `canvas_handler_error`.
+ */
 export declare class CanvasError extends Error {
   constructor(code: string, message: string);
   readonly code: string;
@@ -213,41 +232,6 @@ export interface ProviderModelConfig extends Pick<ProviderConfig, "modelId" | "w
   capabilities?: ModelCapabilitiesOverride;
 }
 
-// Factories: experimental in the contract. Tenon takes the declaration and does not run it -------
-
-export interface FactoryLimits { maxConcurrentSubagents?: number; maxTotalSubagents?: number; maxAiCredits?: number; timeoutSeconds?: number }
-export interface FactoryMeta { name: string; description: string; phases: Array<{ title: string; detail?: string }>; argsSchema?: { [key: string]: JsonValue }; limits?: FactoryLimits }
-export type FactoryRunStatus = "pending" | "running" | "completed" | "halted" | "paused" | "cancelled" | "error";
-
-export interface FactoryContext<TArgs extends JsonValue = JsonValue> {
-  readonly runId: string;
-  args: TArgs;
-  session: CopilotSession;
-  signal: HostAbortSignal;
-  agent(prompt: string, options?: { label?: string; model?: string; agent?: string; [key: string]: any }): Promise<unknown>;
-  step(key: string, producer: () => Promise<JsonValue> | JsonValue, options?: { volatile?: boolean }): Promise<JsonValue>;
-  parallel<T>(thunks: Array<() => Promise<T> | T>): Promise<Array<T | null>>;
-  pipeline(items: unknown[], ...stages: Array<(previous: any, item: unknown, index: number) => unknown>): Promise<unknown[]>;
-  factory(name: string, args?: JsonValue): Promise<JsonValue | void>;
-  pause(key: string): Promise<void>;
-  phase(title: string): void;
-  log(message: string): void;
-}
-
-export interface FactoryDefinition<TArgs extends JsonValue = JsonValue, TResult extends JsonValue | void = JsonValue | void> {
-  meta: FactoryMeta;
-  run(context: FactoryContext<TArgs>): Promise<TResult>;
-}
-
-export interface FactoryHandle { readonly meta: Readonly<FactoryMeta> }
-
-export declare function defineFactory<TArgs extends JsonValue = JsonValue, TResult extends JsonValue | void = JsonValue | void>(
-  definition: FactoryDefinition<TArgs, TResult>,
-): FactoryHandle;
-export declare function isFactoryRunTerminal(status: FactoryRunStatus): boolean;
-
-export declare class FactoryResumeError extends Error { constructor(code: string, message: string); readonly code: string }
-
 // Config ----------------------------------------------------------------------------------------
 
 export interface ExtensionInfo { source: string; name: string }
@@ -264,8 +248,9 @@ export type JoinSessionFlag =
   | "skipCustomInstructions" | "skipEmbeddingRetrieval" | "suppressResumeEvent";
 
 /**
- * What an extension adds to the session. The first block is what extensions are made of; the rest
- * is taken over from the contract. Keys the host does not know are ignored with a warning in the log.
+ * What an extension adds to the session. The first block is what extensions are made of. The rest is
+ * taken over from the contract: it would shape a session that is running already, so it is accepted and
+ * has no effect. Keys that are not listed are ignored with a warning in the extension's log.
  */
 export interface JoinSessionConfig extends Partial<Record<JoinSessionFlag, boolean>> {
   tools?: Tool<any>[];
@@ -279,19 +264,20 @@ export interface JoinSessionConfig extends Partial<Record<JoinSessionFlag, boole
   onElicitationRequest?: ElicitationHandler;
   onExitPlanModeRequest?: ExitPlanModeHandler;
   onAutoModeSwitchRequest?: AutoModeSwitchHandler;
-  onMcpAuthRequest?: McpAuthHandler;
   /**
-   * Secrets wanted in `process.env`, by name. The person is asked; they are set before
-   * `joinSession` resolves, and a refusal rejects it.
+   * Secrets wanted in `process.env`, by name. They are set before `joinSession` resolves; one that is
+   * not granted rejects it.
    */
   requestedEnvironmentVariables?: string[];
-  /** Deliver `assistant.message_delta` and its like. */
-  streaming?: boolean;
-  includeSubAgentStreamingEvents?: boolean;
+
+  // Not served: accepted without effect, and a warning says so
+  onMcpAuthRequest?: McpAuthHandler;
+  factories?: FactoryHandle<any, any>[];
+
+  // Agents and instructions
   customAgents?: CustomAgentConfig[];
   mcpServers?: Record<string, MCPServerConfig>;
   systemMessage?: SystemMessageConfig;
-  factories?: FactoryHandle[];
 
   // Model
   model?: string;
@@ -330,6 +316,9 @@ export interface JoinSessionConfig extends Partial<Record<JoinSessionFlag, boole
   organizationCustomInstructions?: string;
 
   // Session
+  /** `assistant.message_delta` and its like reach whoever subscribes to them, with or without it. */
+  streaming?: boolean;
+  includeSubAgentStreamingEvents?: boolean;
   clientName?: string;
   extensionInfo?: ExtensionInfo;
   canvasProvider?: { id: string; name?: string };

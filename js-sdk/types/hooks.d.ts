@@ -2,12 +2,15 @@
  * Functions the host calls: hooks at fixed points of a session, and handlers that answer its requests.
  *
  * Every hook gets `(input, invocation)` and may return nothing. Hooks of several extensions compose:
- * rewrites chain, and for permissions `deny` beats `ask` beats `allow`. A hook that throws is logged
- * and treated as if it had returned nothing.
+ * rewrites chain, and for permissions `deny` beats `ask` beats `allow`.
+ *
+ * A hook that throws, or does not answer in time, is reported and skipped; see {@link HookFailure} for
+ * hooks whose failure must deny. An answer that is not an object is ignored, and a field that is not
+ * listed here has no effect; both are warned about in the extension's log.
  */
 
 import type { ElicitationResult, ElicitationSchema } from "./session.js";
-import type { JsonValue, ToolResultObject } from "./tools.js";
+import type { JsonValue, ToolResult, ToolResultObject } from "./tools.js";
 
 /** Second argument of every hook. */
 export interface HookInvocation {
@@ -15,11 +18,28 @@ export interface HookInvocation {
   sessionId: string;
 }
 
+/** What a hook's failure means. */
+export interface HookFailure {
+  /**
+   * With `true`, a hook that throws or does not answer in time denies what it was asked about: the tool
+   * call (`onPreToolUse`, `onPreMcpToolCall`) or the prompt (`onUserPromptSubmitted`). The other hooks
+   * decide nothing that could be denied. Without it the hook is skipped, as if it were not there.
+   */
+  failClosed?: boolean;
+}
+
 /** Shape of a hook: plain or async, with an optional answer. */
-export type HookHandler<Input, Output> = (
-  input: Input,
-  invocation: HookInvocation,
-) => Promise<Output | void> | Output | void;
+export interface HookHandler<Input, Output> extends HookFailure {
+  (input: Input, invocation: HookInvocation): Promise<Output | void> | Output | void;
+}
+
+/** A hook together with what its failure means. */
+export interface HookObject<Handler> extends HookFailure {
+  handler: Handler;
+}
+
+/** A hook as `joinSession({ hooks })` takes it. `false` leaves it out, as in `enabled && handler`. */
+export type Hook<Handler> = Handler | HookObject<Handler> | false | null;
 
 /** What every hook input carries. */
 export interface BaseHookInput {
@@ -48,6 +68,7 @@ export interface SessionStartHookInput extends BaseHookInput {
 export interface SessionStartHookOutput {
   /** Given to the agent before the first prompt. */
   additionalContext?: string;
+  /** Part of the contract, without effect here: the session is running already. */
   modifiedConfig?: Record<string, unknown>;
 }
 
@@ -124,6 +145,10 @@ export interface PreToolUseHookInput extends BaseHookInput {
   /** Copilot's name for the tool (`bash`, `edit`, `create`, `view` ...), whichever agent runs it. */
   toolName: string;
   toolArgs: unknown;
+  toolCallId?: string;
+  /** The agent's own name and arguments, where they differ. */
+  nativeToolName?: string;
+  nativeToolArgs?: unknown;
 }
 
 export interface PreToolUseHookOutput {
@@ -154,25 +179,21 @@ export interface PreMcpToolCallHookOutput {
 
 export type PreMcpToolCallHandler = HookHandler<PreMcpToolCallHookInput, PreMcpToolCallHookOutput>;
 
-/** Successful calls only; see {@link PostToolUseFailureHookInput} for the rest. */
-export interface PostToolUseHookInput extends BaseHookInput {
-  toolName: string;
-  /** The arguments that were used, after any rewrite. */
-  toolArgs: unknown;
+/** Successful calls only; see {@link PostToolUseFailureHookInput} for the rest. `toolArgs` are those that were used. */
+export interface PostToolUseHookInput extends PreToolUseHookInput {
   toolResult: ToolResultObject;
 }
 
 export interface PostToolUseHookOutput {
-  modifiedResult?: ToolResultObject;
+  /** Whatever a tool's handler may return; it takes the place of the tool's own result. */
+  modifiedResult?: ToolResult | object | number | boolean;
   additionalContext?: string;
   suppressOutput?: boolean;
 }
 
 export type PostToolUseHandler = HookHandler<PostToolUseHookInput, PostToolUseHookOutput>;
 
-export interface PostToolUseFailureHookInput extends BaseHookInput {
-  toolName: string;
-  toolArgs: unknown;
+export interface PostToolUseFailureHookInput extends PreToolUseHookInput {
   error: string;
 }
 
@@ -227,25 +248,25 @@ export interface SubagentStopHookOutput {
 
 export type SubagentStopHandler = HookHandler<SubagentStopHookInput, SubagentStopHookOutput>;
 
-/** All hooks, as given to `joinSession({ hooks })`. */
+/** All hooks, as given to `joinSession({ hooks })`. An unknown name is ignored with a warning. */
 export interface SessionHooks {
-  onSessionStart?: SessionStartHandler;
-  onUserPromptSubmitted?: UserPromptSubmittedHandler;
-  onUserPromptTransformed?: UserPromptTransformedHandler;
-  onPreToolUse?: PreToolUseHandler;
-  onPreMcpToolCall?: PreMcpToolCallHandler;
-  onPostToolUse?: PostToolUseHandler;
-  onPostToolUseFailure?: PostToolUseFailureHandler;
-  onAgentStop?: AgentStopHandler;
-  onErrorOccurred?: ErrorOccurredHandler;
-  onSessionEnd?: SessionEndHandler;
-  onSubagentStart?: SubagentStartHandler;
-  onSubagentStop?: SubagentStopHandler;
+  onSessionStart?: Hook<SessionStartHandler>;
+  onUserPromptSubmitted?: Hook<UserPromptSubmittedHandler>;
+  onUserPromptTransformed?: Hook<UserPromptTransformedHandler>;
+  onPreToolUse?: Hook<PreToolUseHandler>;
+  onPreMcpToolCall?: Hook<PreMcpToolCallHandler>;
+  onPostToolUse?: Hook<PostToolUseHandler>;
+  onPostToolUseFailure?: Hook<PostToolUseFailureHandler>;
+  onAgentStop?: Hook<AgentStopHandler>;
+  onErrorOccurred?: Hook<ErrorOccurredHandler>;
+  onSessionEnd?: Hook<SessionEndHandler>;
+  onSubagentStart?: Hook<SubagentStartHandler>;
+  onSubagentStop?: Hook<SubagentStopHandler>;
 }
 
 // Request handlers ------------------------------------------------------------------------------
 
-/** Answers a request that would otherwise go to the person. */
+/** Answers a request that would otherwise go to the person. An error in it is reported, and the next one is asked. */
 export type RequestHandler<Request, Response> = (
   request: Request,
   invocation: { sessionId: string },
@@ -302,7 +323,7 @@ export interface PermissionDecisionContext {
   responseCapability?: "interactive" | "headless" | "none";
 }
 
-/** A decision that also says how it came about. */
+/** A decision that also says how it came about. The host is told the decision alone. */
 export interface AttributedPermissionResult {
   kind: "attributed";
   result: PermissionRequestResult;

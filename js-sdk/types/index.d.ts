@@ -5,10 +5,21 @@
  * An extension that should also run under Copilot CLI imports it from `@github/copilot-sdk/extension`.
  */
 
-import type { PermissionHandler } from "./hooks.js";
+import type {
+  AttributedPermissionResult, PermissionDecisionContext, PermissionHandler, PermissionRequestResult,
+} from "./hooks.js";
 
-/** Says yes to permission requests. For `joinSession({ onPermissionRequest: approveAll })`. */
+/**
+ * Says yes to permission requests, except to those that an administrator wants a person to decide. For
+ * `joinSession({ onPermissionRequest: approveAll })`.
+ */
 export declare const approveAll: PermissionHandler;
+
+/** A permission together with how it was decided. */
+export declare function createAttributedPermissionResult(
+  result: PermissionRequestResult | AttributedPermissionResult,
+  decisionContext: PermissionDecisionContext,
+): AttributedPermissionResult;
 
 /**
  * @deprecated Throws: it would start a Copilot process, which there is none of here. Use the session
@@ -17,6 +28,11 @@ export declare const approveAll: PermissionHandler;
 export declare class CopilotClient {
   constructor(options?: object);
 }
+
+/** @deprecated Describes ways to a Copilot process, which there is none of here. */
+export declare const RuntimeConnection: {
+  readonly [Name in "forStdio" | "forTcp" | "forUri" | "forInProcess"]: (...options: any[]) => { kind: string; [key: string]: any };
+};
 
 export { convertMcpCallToolResult, defineTool } from "./tools.js";
 export type {
@@ -33,20 +49,27 @@ export type {
   CanvasHostContextCapabilities, CanvasJsonSchema, CanvasOptions, CanvasProviderCloseRequest,
   CanvasProviderInvokeActionRequest, CanvasProviderOpenRequest, CanvasProviderOpenResult,
   CanvasSessionContext, CommandContext, CommandDefinition, CommandHandler, CustomAgentConfig,
-  ExtensionInfo, FactoryContext, FactoryDefinition, FactoryHandle, FactoryLimits, FactoryMeta,
-  FactoryRunStatus, JoinSessionConfig, JoinSessionFlag, McpAuthHandler, McpAuthRequest,
+  ExtensionInfo, JoinSessionConfig, JoinSessionFlag, McpAuthHandler, McpAuthRequest,
   McpAuthResult, McpAuthToken, MCPHTTPServerConfig, MCPServerConfig, MCPStdioServerConfig,
   NamedProviderConfig, ProviderConfig, ProviderModelConfig, ProviderTokenArgs, SectionOverride,
   SectionOverrideAction, SectionTransformFn, SystemMessageAppendConfig, SystemMessageConfig,
   SystemMessageCustomizeConfig, SystemMessageReplaceConfig, SystemMessageSection, ToolFilter,
 } from "./extension.js";
 
+export type {
+  FactoryAgentOptions, FactoryAgentSummary, FactoryContext, FactoryDefinition, FactoryHandle, FactoryJsonSchema,
+  FactoryLimitOverrides, FactoryLimits, FactoryListRunsOptions, FactoryMeta, FactoryPhaseObservation,
+  FactoryPhaseStatus, FactoryPipelineStage, FactoryProgressLine, FactoryProgressPage, FactoryResumeErrorCode,
+  FactoryRunDetail, FactoryRunResult, FactoryRunsPage, FactoryRunStatus, FactoryRunSummary, FactoryStepOptions,
+  ResumeOptions, RunOptions, SessionFactoryApi,
+} from "./factory.js";
+
 export { CopilotSession } from "./session.js";
 export type {
   AutoTier, ContextTier, CurrentModel, ElicitationFieldValue, ElicitationParams, ElicitationResult,
   ElicitationSchema, ElicitationSchemaField, LogOptions, MessageAttachment, MessageOptions,
   MessageSource, ModelCapabilitiesOverride, ModelSwitchAutoTierResult, OpenCanvasInstance,
-  ReasoningEffort, ReasoningSummary, RpcMethods, SessionCapabilities, SessionFactoryApi, SessionRpc,
+  ReasoningEffort, ReasoningSummary, RpcMethods, SessionCapabilities, SessionRpc,
   SessionUiApi, SetModelOptions, TextPosition, UiInputOptions,
 } from "./session.js";
 
@@ -55,7 +78,7 @@ export type {
   AutoModeSwitchHandler, AutoModeSwitchRequest, AutoModeSwitchResponse, BaseHookInput,
   ElicitationContext, ElicitationHandler, ErrorOccurredHandler, ErrorOccurredHookInput,
   ErrorOccurredHookOutput, ExitPlanModeHandler, ExitPlanModeRequest, ExitPlanModeResult,
-  HookHandler, HookInvocation, PermissionDecisionContext, PermissionHandler, PermissionRequest,
+  Hook, HookFailure, HookHandler, HookInvocation, HookObject, PermissionDecisionContext, PermissionHandler, PermissionRequest,
   PermissionRequestResult, PostToolUseFailureHandler, PostToolUseFailureHookInput,
   PostToolUseFailureHookOutput, PostToolUseHandler, PostToolUseHookInput, PostToolUseHookOutput,
   PreMcpToolCallHandler, PreMcpToolCallHookInput, PreMcpToolCallHookOutput, PreToolUseHandler,

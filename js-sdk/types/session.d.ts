@@ -6,11 +6,12 @@ import type {
   SessionEventType, SessionMode, TypedSessionEventHandler,
 } from "./events.js";
 import type { Canvas, CommandDefinition } from "./extension.js";
+import type { SessionFactoryApi } from "./factory.js";
 import type {
   AutoModeSwitchHandler, ElicitationHandler, ExitPlanModeHandler, PermissionDecisionContext, PermissionHandler,
   PermissionRequestResult, SessionHooks, UserInputHandler, UserInputResponse,
 } from "./hooks.js";
-import type { CurrentToolMetadata, HostAbortSignal, JsonValue, Tool, ToolHandler } from "./tools.js";
+import type { CurrentToolMetadata, JsonValue, Tool, ToolHandler } from "./tools.js";
 
 // Sending ---------------------------------------------------------------------------------------
 
@@ -122,7 +123,7 @@ export interface ModelSwitchAutoTierResult extends AutoTierState {
   supersededAutoTier?: AutoTier | null;
 }
 
-/** What the host can do for this session. A missing flag means no. */
+/** What the host can do for this session. A missing flag means no. `capabilities.changed` tells of changes. */
 export interface SessionCapabilities {
   ui?: { elicitation?: boolean; mcpApps?: boolean; canvases?: boolean };
   extensions?: boolean;
@@ -139,19 +140,6 @@ export interface OpenCanvasInstance {
   url?: string;
   icon?: string;
   input?: JsonValue;
-}
-
-/** Runs of agent factories. Experimental in the contract; results are left open. */
-export interface SessionFactoryApi {
-  run(factory: string | object, options?: { args?: JsonValue; limits?: object; [key: string]: any }): Promise<any>;
-  resume(runId: string, options?: { limits?: object; [key: string]: any }): Promise<any>;
-  getRun(runId: string): Promise<any>;
-  waitForRun(runId: string, options?: { signal?: HostAbortSignal }): Promise<any>;
-  listRuns(options?: object): Promise<any>;
-  getRunDetail(runId: string): Promise<any>;
-  getRunProgress(runId: string, options?: object): Promise<any>;
-  pause(runId: string): Promise<any>;
-  cancel(runId: string): Promise<any>;
 }
 
 // Low-level calls -------------------------------------------------------------------------------
@@ -284,31 +272,45 @@ export type SessionRpc = DescribedRpc & OpenRpc
 
 // The session -----------------------------------------------------------------------------------
 
-/** Made by `joinSession`. What the host cannot serve rejects with an error that says so. */
+/**
+ * Made by `joinSession`. What the host cannot serve rejects with an error that says so, and after
+ * {@link disconnect} everything does.
+ */
 export declare class CopilotSession {
   private constructor();
   readonly sessionId: string;
   /** Folder with `plan.md`, `files/` and `checkpoints/`. */
   readonly workspacePath: string | undefined;
+  /** Always current. */
   readonly capabilities: SessionCapabilities;
   readonly ui: SessionUiApi;
   readonly rpc: SessionRpc;
+  /** Not served: every member rejects. */
   readonly factory: SessionFactoryApi;
-  /** A copy: changing it changes nothing. */
+  /** Always current, and a copy: changing it changes nothing. */
   readonly openCanvases: OpenCanvasInstance[];
+  /** @deprecated Private in the original. A method `session.a.b` is the same as `session.rpc.a.b`. */
+  readonly connection: { sendRequest(method: string, params?: object): Promise<any> };
 
   /** Writes a line to the session's timeline. */
   log(message: string, options?: LogOptions): Promise<void>;
   /** Queues a prompt and resolves to its message id, without waiting for the answer. */
   send(prompt: string): Promise<string>;
   send(options: MessageOptions): Promise<string>;
-  /** Sends and waits for `session.idle`. Rejects after `timeout` milliseconds (default 60000), without stopping the agent. */
+  /**
+   * Sends, waits for `session.idle`, and resolves to the last message of the agent. Rejects on
+   * `session.error`, and after `timeout` milliseconds (default 60000) without stopping the agent.
+   */
   sendAndWait(prompt: string, timeout?: number): Promise<AssistantMessageEvent | undefined>;
   sendAndWait(options: MessageOptions, timeout?: number): Promise<AssistantMessageEvent | undefined>;
   /** Stops the running turn. The session stays usable. */
   abort(): Promise<void>;
 
-  /** Subscribes to one event, to all, or to a name not listed here. Returns the function that unsubscribes. */
+  /**
+   * Subscribes to one event, to all, or to a name not listed here. Returns the function that
+   * unsubscribes. Handlers run in the order of their subscription; an error in one is written to the
+   * extension's log and stops nothing.
+   */
   on<K extends SessionEventType>(eventType: K, handler: TypedSessionEventHandler<K>): () => void;
   on(handler: SessionEventHandler): () => void;
   on<K extends string>(eventType: K extends SessionEventType ? never : K, handler: (event: GenericSessionEvent<K>) => void): () => void;
@@ -321,15 +323,16 @@ export declare class CopilotSession {
   setModel(model: string, options?: SetModelOptions): Promise<void>;
   setAutoTier(autoTier: AutoTier | null): Promise<ModelSwitchAutoTierResult>;
 
-  /** Leaves the session: handlers are dropped, files stay. */
+  /** Leaves the session: handlers are dropped, files stay. Doing it twice is fine. */
   disconnect(): Promise<void>;
   /** @deprecated Older name of {@link disconnect}. */
   destroy(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 
-  // Each replaces what `joinSession` registered; `undefined` removes it. Prefer the config.
-  registerTools(tools?: Tool<any>[]): void;
   getToolHandler(name: string): ToolHandler | undefined;
+
+  // Not served: each throws. Pass these to `joinSession`.
+  registerTools(tools?: Tool<any>[]): void;
   registerCommands(commands?: CommandDefinition[]): void;
   registerCanvases(canvases?: Canvas[]): void;
   registerHooks(hooks?: SessionHooks): void;

@@ -5,7 +5,7 @@ use tenon_tests::Workspace;
 
 const HELLO: &str = "import { joinSession } from '@github/copilot-sdk/extension';\n\
     await joinSession({ tools: [{ name: 'hello', description: 'Says hello', handler: () => 'hi' }], \
-      hooks: { onSessionStart() {} }, commands: [{ name: '/greet', description: 'Greets' }] });";
+      hooks: { onSessionStart() {} }, commands: [{ name: '/greet', description: 'Greets', handler() {} }] });";
 
 #[test]
 fn version_and_engine_info_name_the_engine() {
@@ -78,7 +78,10 @@ fn inspect_shows_what_an_extension_offers() {
 fn user_extensions_are_found_and_shadowed_by_the_projects() {
     let workspace = Workspace::new().extension("same", HELLO);
     workspace.home_file("extensions/same/extension.mjs", HELLO);
-    workspace.home_file("extensions/other/extension.mjs", HELLO.replace("'hello'", "'other'"));
+    workspace.home_file(
+        "extensions/other/extension.mjs",
+        HELLO.replace("'hello'", "'other'").replace("greet", "welcome"),
+    );
     let list = workspace.run(&["ext", "list", "--json"]).json();
     let seen: Vec<_> =
         list.as_array().unwrap().iter().map(|e| (e["id"].clone(), e["status"].clone())).collect();

@@ -164,11 +164,11 @@ fn zod_like_schemas_are_asked_for_their_json_schema() {
 }
 
 #[test]
-fn session_members_that_no_host_serves_reject_by_name() {
+fn what_a_session_without_agent_and_front_cannot_do_rejects_with_the_reason() {
     let workspace = Workspace::new().tool(
         "t",
-        "const tries = [() => session.send('x'), () => session.ui.confirm('x'), () => session.rpc.mode.get(), \
-         () => session.rpc.a.b.c({}), () => session.abort(), () => session.getEvents()];\n\
+        "const tries = [() => session.send('x'), () => session.ui.confirm('x'), \
+         () => session.rpc.a.b.c({}), () => session.setModel('m')];\n\
          const said = [];\n\
          for (const one of tries) { try { await one(); said.push('resolved'); } catch (e) { said.push(e.message); } }\n\
          return said",
@@ -177,14 +177,12 @@ fn session_members_that_no_host_serves_reject_by_name() {
     assert_eq!(
         said,
         [
-            "session.send",
-            "ui.confirm",
-            "rpc.mode.get",
-            "rpc.a.b.c",
-            "session.abort",
-            "session.getEvents"
+            "the session has no agent that could answer",
+            "session.ui.confirm: this host cannot ask the person; \
+             check session.capabilities.ui?.elicitation first",
+            "session.rpc.a.b.c is not served by this host",
+            "the session has no agent",
         ]
-        .map(|method| format!("{method} is not served by this host"))
     );
 }
 

@@ -2,6 +2,8 @@
 
 use anstream::eprintln;
 
+use tenon_host::session::SessionError;
+
 use crate::output::BOLD;
 use crate::output::GREEN;
 use crate::output::RED;
@@ -34,9 +36,13 @@ impl CliError {
     }
 }
 
-impl From<tenon_host::config::ConfigError> for CliError {
-    fn from(error: tenon_host::config::ConfigError) -> Self {
-        Self::new(error.to_string()).hint("correct the file, or move it away")
+impl From<SessionError> for CliError {
+    fn from(error: SessionError) -> Self {
+        let described = Self::new(error.to_string());
+        match error {
+            SessionError::Config(_) => described.hint("correct the file, or move it away"),
+            _ => described,
+        }
     }
 }
 

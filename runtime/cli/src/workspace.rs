@@ -1,26 +1,26 @@
-//! The host for the directory the program works in.
+//! The session for the directory the program works in.
 
 use std::path::Path;
 use std::path::PathBuf;
 use std::task::Poll;
 
-use tenon_host::Host;
-use tenon_host::HostOptions;
+use tenon_host::Session;
+use tenon_host::SessionOptions;
 use tenon_host::discovery::Scope;
-use tenon_host::isolate::Spare;
+use tenon_host::session::EndReason;
 
 use crate::args::Args;
 use crate::error::CliError;
 use crate::output::Progress;
 
-/// A host with every extension loaded.
-pub async fn load(args: &Args) -> Result<Host, CliError> {
-    let host = Host::new(options(args)?)?;
+/// A session with every extension loaded.
+pub async fn load(args: &Args) -> Result<Session, CliError> {
+    let session = Session::new(options(args)?)?;
     let _progress = Progress::start("loading extensions ...");
     tokio::select! {
-        () = host.load() => Ok(host),
+        () = session.load() => Ok(session),
         () = interruption() => {
-            host.stop().await;
+            session.end(EndReason::UserExit).await;
             Err(CliError::new("interrupted"))
         }
     }
@@ -49,7 +49,7 @@ pub async fn interruption() {
 }
 
 /// What the command line says about where to work.
-fn options(args: &Args) -> Result<HostOptions, CliError> {
+fn options(args: &Args) -> Result<SessionOptions, CliError> {
     let cwd = match &args.cwd {
         Some(cwd) => cwd.clone(),
         None => std::env::current_dir()
@@ -62,13 +62,11 @@ fn options(args: &Args) -> Result<HostOptions, CliError> {
     let folders: Result<Vec<_>, _> =
         args.extension_folders.iter().map(|folder| directory("--extensions", folder)).collect();
     let home = home(args)?;
-    Ok(HostOptions {
-        cwd,
+    Ok(SessionOptions {
         user_folders: user_folders(&home),
-        home,
         extension_folders: folders?,
         trusted: args.trust,
-        spare: Spare::None,
+        ..SessionOptions::new(cwd, home)
     })
 }
 
@@ -106,9 +104,9 @@ fn directory(option: &str, path: &Path) -> Result<PathBuf, CliError> {
 }
 
 /// Says where extensions were looked for and none was found.
-pub fn nothing_found(host: &Host) -> CliError {
+pub fn nothing_found(session: &Session) -> CliError {
     let mut message = String::from("no extensions were found. Looked in:");
-    for (scope, folder) in &host.places().roots {
+    for (scope, folder) in &session.places().roots {
         let note = if folder.is_dir() { "" } else { " (not there)" };
         let what = match scope {
             Scope::User => "user",

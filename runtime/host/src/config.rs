@@ -61,6 +61,8 @@ pub struct ExtensionConfig {
     pub heap_mb: Option<u32>,
     /// How long it may take to join, in seconds.
     pub start_deadline_s: Option<u32>,
+    /// How long its hooks may take, in milliseconds.
+    pub hook_deadline_ms: Option<u32>,
 }
 
 /// The configuration could not be used.

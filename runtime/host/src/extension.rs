@@ -102,25 +102,27 @@ pub struct ExtensionInfo {
     pub error: Option<LoadError>,
     /// The tools it registered.
     pub tools: Vec<ToolDeclaration>,
-    /// The hooks it registered, by name.
-    pub hooks: Vec<String>,
+    /// The hooks it registered.
+    pub hooks: Vec<HookDeclaration>,
     /// The slash commands it registered.
     pub commands: Vec<CommandDeclaration>,
     /// The canvases it registered.
-    pub canvases: Vec<serde_json::Value>,
+    pub canvases: Vec<CanvasDeclaration>,
     /// How often it was loaded; zero if never.
     pub generation: u32,
     /// SHA-256 of its entry file, in hexadecimal.
     pub hash: Option<String>,
     /// `v8` or `quickjs`.
     pub engine: &'static str,
+    /// The handlers it registered, by name.
+    pub handlers: Vec<String>,
     /// What getting ready cost; only of running extensions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<ReadyReport>,
 }
 
 /// A slash command as an extension declares it.
-#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct CommandDeclaration {
     /// Without the slash.
     pub name: String,
@@ -129,14 +131,63 @@ pub struct CommandDeclaration {
     pub description: String,
 }
 
+/// A hook as an extension declares it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookDeclaration {
+    /// Such as `onPreToolUse`.
+    pub name: String,
+    /// Whether the call is denied when the hook throws or does not answer.
+    #[serde(default)]
+    pub fail_closed: bool,
+}
+
+/// A canvas as an extension declares it.
+#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CanvasDeclaration {
+    /// Unique within the extension.
+    pub id: String,
+    /// What to call it.
+    #[serde(default)]
+    pub display_name: String,
+    /// What it shows.
+    #[serde(default)]
+    pub description: String,
+    /// JSON Schema of what it is opened with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<serde_json::Value>,
+    /// What can be done with it.
+    #[serde(default)]
+    pub actions: Vec<CanvasAction>,
+}
+
+/// Something that can be done with a canvas.
+#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CanvasAction {
+    /// Unique within the canvas.
+    pub name: String,
+    /// What it does.
+    #[serde(default)]
+    pub description: String,
+    /// JSON Schema of its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<serde_json::Value>,
+}
+
 /// What an extension passes to `joinSession`.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Registration {
     pub tools: Vec<ToolDeclaration>,
-    pub hooks: Vec<String>,
+    pub hooks: Vec<HookDeclaration>,
     pub commands: Vec<CommandDeclaration>,
-    pub canvases: Vec<serde_json::Value>,
+    pub canvases: Vec<CanvasDeclaration>,
+    pub handlers: Vec<String>,
+    pub requested_environment_variables: Vec<String>,
+    /// Events wanted from the beginning.
+    pub subscribe: Vec<String>,
 }
 
 impl ExtensionInfo {
@@ -155,6 +206,7 @@ impl ExtensionInfo {
             hooks: Vec::new(),
             commands: Vec::new(),
             canvases: Vec::new(),
+            handlers: Vec::new(),
             generation: 0,
             hash: source.map(|source| hash(&source)),
             engine: tenon_isolate::engine_info().name,
@@ -168,6 +220,7 @@ impl ExtensionInfo {
         self.hooks = registration.hooks;
         self.commands = registration.commands;
         self.canvases = registration.canvases;
+        self.handlers = registration.handlers;
     }
 
     /// It does not run, for this reason. What it had registered is gone.

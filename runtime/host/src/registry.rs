@@ -66,18 +66,6 @@ impl Registry {
         self.0.retain(|_, entry| entry.extension != extension);
     }
 
-    /// Whose tool it is.
-    pub fn owner(&self, tool: &str) -> Option<&str> {
-        self.0.get(tool).map(|entry| entry.extension.as_str())
-    }
-
-    /// All names, sorted.
-    pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.0.keys().cloned().collect();
-        names.sort();
-        names
-    }
-
     /// How arguments differ from the tool's schema, one line each.
     pub fn mismatches(&self, tool: &str, args: &Value) -> Vec<String> {
         let Some(validator) = self.0.get(tool).and_then(|entry| entry.validator.as_ref()) else {
@@ -105,6 +93,13 @@ mod tests {
         .unwrap()
     }
 
+    fn names(registry: &Registry) -> Vec<String> {
+        let mut names: Vec<_> =
+            registry.0.iter().map(|(name, entry)| format!("{name} {}", entry.extension)).collect();
+        names.sort();
+        names
+    }
+
     #[test]
     fn a_taken_name_fails_the_newcomer_and_names_both_files() {
         let mut registry = Registry::default();
@@ -113,8 +108,7 @@ mod tests {
             .register("project:b", Path::new("/b.mjs"), &[tool("u"), tool("t")])
             .unwrap_err();
         assert!(error.contains("/a.mjs") && error.contains("/b.mjs"), "{error}");
-        assert_eq!(registry.names(), ["t"]);
-        assert_eq!(registry.owner("t"), Some("project:a"));
+        assert_eq!(names(&registry), ["t project:a"]);
     }
 
     #[test]
@@ -122,7 +116,7 @@ mod tests {
         let mut registry = Registry::default();
         registry.register("a", Path::new("/a"), &[tool("one"), tool("two")]).unwrap();
         registry.register("a", Path::new("/a"), &[tool("two"), tool("three")]).unwrap();
-        assert_eq!(registry.names(), ["three", "two"]);
+        assert_eq!(names(&registry), ["three a", "two a"]);
     }
 
     #[test]

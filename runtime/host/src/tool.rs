@@ -23,6 +23,13 @@ pub struct ToolDeclaration {
     pub rest: Map<String, Value>,
 }
 
+impl ToolDeclaration {
+    /// Whether a flag is set.
+    pub fn flag(&self, name: &str) -> bool {
+        self.rest.get(name) == Some(&Value::Bool(true))
+    }
+}
+
 /// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -79,6 +86,36 @@ impl ToolResult {
             error: Some(message),
             location: None,
             rest: Map::new(),
+        }
+    }
+
+    /// A success with a text.
+    pub fn success(text: impl Into<String>) -> Self {
+        Self {
+            text_result_for_llm: text.into(),
+            result_type: ResultType::Success,
+            error: None,
+            location: None,
+            rest: Map::new(),
+        }
+    }
+
+    /// A rule, or the person, said no.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self { result_type: ResultType::Denied, ..Self::failure(message) }
+    }
+
+    /// Reads what somebody answered in the place of a handler: `{ result }`, as a text or a result object,
+    /// or `{ error }`.
+    pub fn from_pending(answer: Value) -> Self {
+        if let Some(error) = answer["error"].as_str() {
+            return Self::failure(error);
+        }
+        match &answer["result"] {
+            Value::String(text) => Self::success(text),
+            result @ Value::Object(_) => Self::from_reply(result.clone()),
+            Value::Null => Self::success(""),
+            other => Self::success(other.to_string()),
         }
     }
 

@@ -10,11 +10,13 @@ use libtest_mimic::Failed;
 use libtest_mimic::Trial;
 use serde_json::Value;
 use serde_json::json;
-use tenon_host::CallError;
-use tenon_host::Host;
-use tenon_host::HostOptions;
+use tenon_host::Session;
+use tenon_host::SessionOptions;
 use tenon_host::Status;
 use tenon_host::isolate::Spare;
+use tenon_host::session::CallError;
+use tenon_host::session::EndReason;
+use tenon_host::session::ToolCall;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 
@@ -69,33 +71,31 @@ impl Workspace {
         std::fs::write(folder.join("extension.mjs"), source).unwrap();
     }
 
-    async fn load(&self, spare: Spare) -> Host {
-        let host = self.host(spare);
-        host.load().await;
-        for info in host.list() {
+    async fn load(&self, spare: Spare) -> Session {
+        let session = self.session(spare);
+        session.load().await;
+        for info in session.list() {
             assert_eq!(info.status, Status::Running, "{:?}", info.error);
         }
-        host
+        session
     }
 
-    fn host(&self, spare: Spare) -> Host {
+    fn session(&self, spare: Spare) -> Session {
         let cwd = std::fs::canonicalize(self.0.path()).unwrap();
-        Host::new(HostOptions {
-            home: cwd.join("home"),
-            cwd,
-            user_folders: Vec::new(),
-            extension_folders: Vec::new(),
-            trusted: true,
-            spare,
-        })
-        .unwrap()
+        let home = cwd.join("home");
+        let options = SessionOptions { trusted: true, spare, ..SessionOptions::new(cwd, home) };
+        Session::new(options).unwrap()
     }
 }
 
-async fn answer(host: &Host, tool: &str, args: Value) -> String {
-    let result = host.call_tool(tool, args).await.unwrap();
+async fn answer(session: &Session, tool: &str, args: Value) -> String {
+    let result = session.call_tool(ToolCall::new(tool, args)).await.unwrap().result;
     assert_eq!(result.result_type, ResultType::Success, "{result:?}");
     result.text_result_for_llm
+}
+
+async fn call(session: &Session, tool: &str) -> Result<ToolResult, CallError> {
+    session.call_tool(ToolCall::new(tool, json!({}))).await.map(|outcome| outcome.result)
 }
 
 async fn side_by_side() {
@@ -104,15 +104,15 @@ async fn side_by_side() {
         "{ name: 'waits', handler: () => new Promise((resolve) => globalThis.open = resolve) }, \
          { name: 'opens', handler: () => { globalThis.open('opened'); return 'done'; } }",
     )]);
-    let host = workspace.load(Spare::None).await;
+    let session = workspace.load(Spare::None).await;
     let waiting = tokio::spawn({
-        let host = host.clone();
-        async move { answer(&host, "waits", json!({})).await }
+        let session = session.clone();
+        async move { answer(&session, "waits", json!({})).await }
     });
     // Fails as long as the first call has not arrived.
-    while host.call_tool("opens", json!({})).await.unwrap().result_type != ResultType::Success {}
+    while call(&session, "opens").await.unwrap().result_type != ResultType::Success {}
     assert_eq!(waiting.await.unwrap(), "opened");
-    host.stop().await;
+    session.end(EndReason::Complete).await;
 }
 
 async fn cancellation() {
@@ -128,15 +128,15 @@ async fn cancellation() {
            { name: 'started', handler: () => started.promise },\n\
            { name: 'aborted', handler: () => aborted.promise } ] });\n",
     );
-    let host = workspace.load(Spare::None).await;
+    let session = workspace.load(Spare::None).await;
     let call = tokio::spawn({
-        let host = host.clone();
-        async move { host.call_tool("waits", json!({})).await }
+        let session = session.clone();
+        async move { call(&session, "waits").await }
     });
-    assert_eq!(answer(&host, "started", json!({})).await, "started");
+    assert_eq!(answer(&session, "started", json!({})).await, "started");
     call.abort();
-    assert_eq!(answer(&host, "aborted", json!({})).await, "AbortError: the call was cancelled");
-    host.stop().await;
+    assert_eq!(answer(&session, "aborted", json!({})).await, "AbortError: the call was cancelled");
+    session.end(EndReason::Complete).await;
 }
 
 async fn one_ends() {
@@ -150,21 +150,18 @@ async fn one_ends() {
             "{ name: 'slow', handler: () => new Promise((resolve) => setTimeout(() => resolve('whole'), 200)) }",
         ),
     ]);
-    let host = workspace.load(Spare::None).await;
+    let session = workspace.load(Spare::None).await;
     // Polled in this order, so the calls are made in this order.
-    let (hanging, slow, exited) = tokio::join!(
-        host.call_tool("hangs", json!({})),
-        host.call_tool("slow", json!({})),
-        host.call_tool("exits", json!({})),
-    );
+    let (hanging, slow, exited) =
+        tokio::join!(call(&session, "hangs"), call(&session, "slow"), call(&session, "exits"),);
     let text = |result: Result<ToolResult, CallError>| result.unwrap().text_result_for_llm;
     assert!(text(exited).contains("process.exit(7)"));
     assert!(text(hanging).contains("ended before hangs returned"));
     assert_eq!(text(slow), "whole");
-    let ended = &host.find("ends")[0];
+    let ended = &session.find("ends")[0];
     assert_eq!((ended.status, ended.tools.len()), (Status::Failed, 0));
-    assert!(host.call_tool("exits", json!({})).await.is_err());
-    host.stop().await;
+    assert!(call(&session, "exits").await.is_err());
+    session.end(EndReason::Complete).await;
 }
 
 async fn blocked() {
@@ -172,15 +169,15 @@ async fn blocked() {
         ("blocks", "{ name: 'spins', handler: () => { for (;;) {} } }"),
         ("works", "{ name: 'quick', handler: () => 'here' }"),
     ]);
-    let host = workspace.load(Spare::None).await;
+    let session = workspace.load(Spare::None).await;
     let others = async {
         for _ in 0..10 {
-            assert_eq!(answer(&host, "quick", json!({})).await, "here");
+            assert_eq!(answer(&session, "quick", json!({})).await, "here");
         }
         // Stopping ends even the one that spins.
-        host.stop().await;
+        session.end(EndReason::Complete).await;
     };
-    let (spinning, ()) = tokio::join!(host.call_tool("spins", json!({})), others);
+    let (spinning, ()) = tokio::join!(call(&session, "spins"), others);
     assert_eq!(spinning.unwrap().result_type, ResultType::Failure);
 }
 
@@ -193,9 +190,9 @@ async fn between_calls() {
          await joinSession({ tools: [{ name: 'first_tick', handler: () => tick }] });\n\
          const tick = new Promise((resolve) => setTimeout(() => resolve('ticked'), 20));\n",
     );
-    let host = workspace.load(Spare::None).await;
-    assert_eq!(answer(&host, "first_tick", json!({})).await, "ticked");
-    host.stop().await;
+    let session = workspace.load(Spare::None).await;
+    assert_eq!(answer(&session, "first_tick", json!({})).await, "ticked");
+    session.end(EndReason::Complete).await;
 }
 
 async fn ports() {
@@ -207,34 +204,35 @@ async fn ports() {
          await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));\n\
          await joinSession({ tools: [{ name: 'port', handler: () => server.address().port }] });\n",
     );
-    let host = workspace.load(Spare::None).await;
-    let port: u16 = answer(&host, "port", json!({})).await.parse().unwrap();
+    let session = workspace.load(Spare::None).await;
+    let port: u16 = answer(&session, "port", json!({})).await.parse().unwrap();
     std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-    host.stop().await;
+    session.end(EndReason::Complete).await;
     std::net::TcpListener::bind(("127.0.0.1", port)).expect("the port is free again");
 }
 
 async fn spare() {
     let workspace = Workspace::new(&[]);
-    let host = workspace.host(Spare::Keep);
-    host.wait_for_spare().await;
+    let session = workspace.session(Spare::Keep);
+    session.wait_for_spare().await;
     workspace.write(
         "late",
         "import { joinSession } from '@github/copilot-sdk/extension';\nimport { createHash } from 'node:crypto';\n\
          await joinSession({ tools: [{ name: 'hash', handler: () => \
            [createHash('sha256').update('x').digest('hex').slice(0, 8), process.cwd(), process.argv[1]] }] });\n",
     );
-    host.load().await;
-    let info = &host.list()[0];
+    session.load().await;
+    let info = &session.list()[0];
     assert!(info.ready.unwrap().from_spare);
-    let seen: Vec<String> = serde_json::from_str(&answer(&host, "hash", json!({})).await).unwrap();
+    let seen: Vec<String> =
+        serde_json::from_str(&answer(&session, "hash", json!({})).await).unwrap();
     let cwd = std::fs::canonicalize(workspace.0.path()).unwrap();
     assert_eq!(seen[0], "2d711642");
     assert_eq!(Path::new(&seen[1]), cwd);
     assert_eq!(Path::new(&seen[2]), cwd.join(".github/extensions/late/extension.mjs"));
     // The next one is on its way.
-    host.wait_for_spare().await;
-    host.stop().await;
+    session.wait_for_spare().await;
+    session.end(EndReason::Complete).await;
 }
 
 async fn joining_again() {
@@ -242,11 +240,11 @@ async fn joining_again() {
         "twice",
         "{ name: 'old', handler: async () => { await joinSession({ tools: [{ name: 'young', handler: () => 'y' }] }); return 'o'; } }",
     )]);
-    let host = workspace.load(Spare::None).await;
-    assert_eq!(answer(&host, "old", json!({})).await, "o");
-    assert_eq!(answer(&host, "young", json!({})).await, "y");
-    assert!(host.call_tool("old", json!({})).await.is_err());
-    host.stop().await;
+    let session = workspace.load(Spare::None).await;
+    assert_eq!(answer(&session, "old", json!({})).await, "o");
+    assert_eq!(answer(&session, "young", json!({})).await, "y");
+    assert!(call(&session, "old").await.is_err());
+    session.end(EndReason::Complete).await;
 }
 
 async fn two_hosts() {
@@ -257,6 +255,6 @@ async fn two_hosts() {
         (answer(&first, "where", json!({})).await, answer(&second, "where", json!({})).await);
     assert!(a.starts_with(&*std::fs::canonicalize(one.0.path()).unwrap().to_string_lossy()), "{a}");
     assert_ne!(a.split(' ').nth(1), b.split(' ').nth(1));
-    first.stop().await;
-    second.stop().await;
+    first.end(EndReason::Complete).await;
+    second.end(EndReason::Complete).await;
 }

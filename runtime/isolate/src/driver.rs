@@ -206,6 +206,11 @@ impl Driver<'_> {
                 return Poll::Ready(reason);
             }
             if self.joined == Joined::No && start_deadline.as_mut().poll(cx).is_ready() {
+                if self.terminator.start_is_held() {
+                    start_deadline.as_mut().reset(tokio::time::Instant::now() + deadline);
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 let deadline_ms = self.spec.limits.start_deadline_ms;
                 return Poll::Ready(EndReason::NoJoin { deadline_ms });
             }
@@ -283,6 +288,12 @@ impl Driver<'_> {
                     self.terminator.end_start();
                 }
                 Ok(())
+            }
+            ToIsolate::Events { batch } => {
+                let deliver = &self.worker.functions.deliver;
+                let delivered = call(&mut self.worker.runtime, deliver, &[batch.into()]);
+                self.outbox.send(FromIsolate::EventsSeen);
+                delivered
             }
             // Handled by whoever polls the inbox.
             ToIsolate::Stop => Ok(()),

@@ -179,6 +179,11 @@ impl Isolate {
         }
     }
 
+    /// Says whether the start deadline counts: not while a person is asked about the extension.
+    pub fn hold_start(&self, held: bool) {
+        self.terminator.hold_start(held);
+    }
+
     /// Ends the isolate now, giving the reason.
     pub fn terminate(&self, reason: &str) {
         self.terminator.terminate(EndReason::Terminated { limit: reason.to_owned() });

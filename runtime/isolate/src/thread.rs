@@ -29,6 +29,7 @@ struct TerminatorState {
     threads: Vec<i32>,
     reason: Option<EndReason>,
     start_is_over: bool,
+    start_is_held: bool,
     wake: Option<std::task::Waker>,
 }
 
@@ -54,13 +55,29 @@ impl Terminator {
         }
     }
 
+    /// While a person is being asked about the extension, its start deadline does not count.
+    pub fn hold_start(&self, held: bool) {
+        if let Ok(mut state) = self.0.lock() {
+            state.start_is_held = held;
+        }
+    }
+
+    /// Whether the start deadline does not count for now.
+    pub fn start_is_held(&self) -> bool {
+        self.0.lock().is_ok_and(|state| state.start_is_held)
+    }
+
     /// Terminates the isolate if the extension has not joined when its deadline is over. The isolate
     /// looks at its own clock too; this is for one that does not get to look.
     pub fn watch_start(&self, deadline: Duration, outbox: &Outbox) {
         let (terminator, outbox) = (self.clone(), outbox.clone());
         background::spawn(async move {
             // What it does with its own clock, saying goodbye included, takes that long at most.
-            tokio::time::sleep(deadline + limits::STOP_DEADLINE + limits::TERMINATE_GRACE).await;
+            let patience = deadline + limits::STOP_DEADLINE + limits::TERMINATE_GRACE;
+            tokio::time::sleep(patience).await;
+            while terminator.start_is_held() {
+                tokio::time::sleep(patience).await;
+            }
             let is_over = || terminator.0.lock().map_or(true, |state| state.start_is_over);
             if is_over() {
                 return;

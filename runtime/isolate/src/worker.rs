@@ -48,6 +48,7 @@ use crate::worker_threads::Stores;
 pub struct PlatformFunctions {
     pub dispatch: v8::Global<v8::Function>,
     pub cancel: v8::Global<v8::Function>,
+    pub deliver: v8::Global<v8::Function>,
     pub adopt: v8::Global<v8::Function>,
     pub emit_exit: v8::Global<v8::Function>,
     #[cfg_attr(feature = "v8", expect(dead_code, reason = "V8 closes handles when it is dropped"))]
@@ -242,6 +243,7 @@ fn run_bootstrap(runtime: &mut JsRuntime, options: BootstrapOptions) -> Platform
     PlatformFunctions {
         dispatch: function("dispatch"),
         cancel: function("cancel"),
+        deliver: function("deliver"),
         adopt: function("adopt"),
         emit_exit: function("emitExit"),
         close_handles: function("closeHandles"),

@@ -111,6 +111,12 @@ pub enum ToIsolate {
         /// The value, or a message that becomes a JavaScript `Error`.
         result: Result<Value, String>,
     },
+    /// Session events the extension subscribed to; answered by [`FromIsolate::EventsSeen`].
+    Events {
+        /// A JSON array of events, as text: it is made once for all subscribers and parsed by each
+        /// engine, which is far cheaper than making the values one by one.
+        batch: String,
+    },
     /// Run the extension's `SIGTERM` and `exit` handlers, then end.
     Stop,
 }
@@ -121,6 +127,14 @@ pub enum ToIsolate {
 pub enum CallKind {
     /// A tool handler.
     Tool,
+    /// A hook.
+    Hook,
+    /// A slash command.
+    Command,
+    /// A canvas: open, action or close.
+    Canvas,
+    /// A handler that answers requests, such as `onPermissionRequest`.
+    Handler,
 }
 
 impl CallKind {
@@ -128,6 +142,10 @@ impl CallKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tool => "tool",
+            Self::Hook => "hook",
+            Self::Command => "command",
+            Self::Canvas => "canvas",
+            Self::Handler => "handler",
         }
     }
 }
@@ -152,6 +170,8 @@ pub enum FromIsolate {
         /// The handler's value, or what it threw.
         result: Result<Value, ScriptError>,
     },
+    /// The handlers of a batch of events have run; the next batch may come.
+    EventsSeen,
     /// Something for the extension's log.
     Log(LogRecord),
     /// The extension has joined and its module has run as far as it can.

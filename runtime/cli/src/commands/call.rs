@@ -4,10 +4,12 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use serde_json::Value;
-use tenon_host::CallError;
-use tenon_host::Host;
 use tenon_host::LogLine;
+use tenon_host::Session;
 use tenon_host::Status;
+use tenon_host::session::CallError;
+use tenon_host::session::EndReason;
+use tenon_host::session::ToolCall;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 
@@ -21,18 +23,21 @@ use crate::workspace;
 
 pub async fn run(args: &Args, call: &CallArgs) -> Result<ExitCode, CliError> {
     let arguments = read_arguments(&call.args)?;
-    let host = workspace::load(args).await?;
+    let session = workspace::load(args).await?;
     let outcome = tokio::select! {
-        result = host.call_tool(&call.tool, arguments) => result.map_err(|error| explain(error, &host)),
+        called = session.call_tool(ToolCall::new(&call.tool, arguments)) => {
+            called.map(|outcome| outcome.result).map_err(|error| explain(error, &session))
+        }
         () = workspace::interruption() => Ok(ToolResult::failure("interrupted")),
     };
-    let owner = host.list().into_iter().find(|info| info.tools.iter().any(|t| t.name == call.tool));
-    host.stop().await;
+    let owner =
+        session.list().into_iter().find(|info| info.tools.iter().any(|t| t.name == call.tool));
+    session.end(EndReason::Complete).await;
     let result = outcome?;
     if call.verbose
         && let Some(owner) = owner
     {
-        print_log(&host.log(&owner));
+        print_log(&session.log(&owner));
     }
     if args.json {
         output::json(&result)?;
@@ -64,11 +69,11 @@ fn read_arguments(text: &str) -> Result<Value, CliError> {
     Ok(value)
 }
 
-fn explain(error: CallError, host: &Host) -> CliError {
+fn explain(error: CallError, session: &Session) -> CliError {
     let CallError::UnknownTool { available, .. } = &error;
-    let extensions = host.list();
+    let extensions = session.list();
     if extensions.is_empty() {
-        return workspace::nothing_found(host);
+        return workspace::nothing_found(session);
     }
     let mut described = CliError::new(error.to_string());
     if !available.is_empty() {

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_host::Host;
-use tenon_host::HostOptions;
+use tenon_host::Session;
+use tenon_host::SessionOptions;
 use tenon_host::Status;
-use tenon_host::isolate::Spare;
 use tenon_host::isolate::engine_info;
+use tenon_host::session::EndReason;
+use tenon_host::session::ToolCall;
 use tenon_host::tool::ResultType;
 
 use crate::args::Args;
@@ -63,33 +64,28 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     timeline.title(&format!("Tenon on {} {}", engine.name, engine.version));
     timeline.say(&format!("a throw-away workspace with {} extensions", SHIPPED.len() + 2));
 
-    let host = Host::new(HostOptions {
-        cwd: workspace,
-        home,
-        // The user's own extensions have no part in a demonstration.
-        user_folders: Vec::new(),
-        extension_folders: Vec::new(),
-        trusted: true,
-        spare: Spare::None,
-    })?;
+    // The user's own extensions have no part in a demonstration.
+    let options = SessionOptions { trusted: true, ..SessionOptions::new(workspace, home) };
+    let session = Session::new(options)?;
     timeline.title("Every extension is loaded, unmodified, into an isolate of its own");
-    host.load().await;
-    show_extensions(&timeline, &host, &root);
+    session.load().await;
+    show_extensions(&timeline, &session, &root);
 
     timeline.title("Their tools are called");
     let mut fine = true;
-    fine &= call(&timeline, &host, "word_count", json!({ "path": "notes.txt" })).await;
-    fine &= call(&timeline, &host, "json_query", json!({ "file": "package.json", "path": "name" }))
-        .await;
-    fine &= call(&timeline, &host, "http_echo", json!({ "path": "/hello" })).await;
-    fine &= call(&timeline, &host, "git_info", json!({})).await;
+    fine &= call(&timeline, &session, "word_count", json!({ "path": "notes.txt" })).await;
+    fine &=
+        call(&timeline, &session, "json_query", json!({ "file": "package.json", "path": "name" }))
+            .await;
+    fine &= call(&timeline, &session, "http_echo", json!({ "path": "/hello" })).await;
+    fine &= call(&timeline, &session, "git_info", json!({})).await;
 
     timeline.title("A file outside the workspace is denied, with the place that asked");
-    fine &= call(&timeline, &host, "read_file", json!({ "path": "notes.txt" })).await;
-    fine &= !call(&timeline, &host, "read_file", json!({ "path": "/etc/passwd" })).await;
+    fine &= call(&timeline, &session, "read_file", json!({ "path": "notes.txt" })).await;
+    fine &= !call(&timeline, &session, "read_file", json!({ "path": "/etc/passwd" })).await;
 
     timeline.title("Every extension ends with its servers, timers and processes");
-    host.stop().await;
+    session.end(EndReason::Complete).await;
     timeline.say("done");
     if !fine {
         return Err(CliError::new("the demo did not go as it should; see above"));
@@ -125,8 +121,8 @@ fn prepare(workspace: &Path, home: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-fn show_extensions(timeline: &Timeline, host: &Host, root: &Path) {
-    for info in host.list() {
+fn show_extensions(timeline: &Timeline, session: &Session, root: &Path) {
+    for info in session.list() {
         let tools: Vec<_> = info.tools.iter().map(|tool| tool.name.as_str()).collect();
         if info.status == Status::Running {
             let cpu = info.ready.map_or(0.0, |ready| ready.cpu_us as f64 / 1000.0);
@@ -137,7 +133,7 @@ fn show_extensions(timeline: &Timeline, host: &Host, root: &Path) {
             ));
         }
     }
-    for mut error in host.list().into_iter().filter_map(|info| info.error) {
+    for mut error in session.list().into_iter().filter_map(|info| info.error) {
         timeline.say(&format!("{RED}failed{RED:#}   broken       and the others do not care:"));
         if let Some(file) = &mut error.what.file {
             *file = file.replace(&*root.to_string_lossy(), "");
@@ -147,11 +143,11 @@ fn show_extensions(timeline: &Timeline, host: &Host, root: &Path) {
 }
 
 /// Calls a tool and shows call and answer; true if it succeeded.
-async fn call(timeline: &Timeline, host: &Host, tool: &str, args: Value) -> bool {
+async fn call(timeline: &Timeline, session: &Session, tool: &str, args: Value) -> bool {
     let started = Instant::now();
     let shown = if args == json!({}) { String::new() } else { args.to_string() };
-    let result = match host.call_tool(tool, args).await {
-        Ok(result) => result,
+    let result = match session.call_tool(ToolCall::new(tool, args)).await {
+        Ok(outcome) => outcome.result,
         Err(error) => {
             timeline.say(&format!("{RED}{error}{RED:#}"));
             return false;

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use tenon_host::ExtensionInfo;
-use tenon_host::Host;
 use tenon_host::LoadError;
 use tenon_host::LogLine;
+use tenon_host::Session;
 use tenon_host::Status;
 use tenon_host::isolate::message::LogLevel;
+use tenon_host::session::EndReason;
 
 use crate::args::Args;
 use crate::args::ExtCommand;
@@ -27,23 +28,23 @@ use crate::workspace;
 const LOG_TAIL: usize = 20;
 
 pub async fn run(args: &Args, command: &ExtCommand) -> Result<ExitCode, CliError> {
-    let host = workspace::load(args).await?;
+    let session = workspace::load(args).await?;
     // Their last words belong into the log that is shown.
-    host.stop().await;
+    session.end(EndReason::Complete).await;
     match command {
-        ExtCommand::List => list(args, &host),
-        ExtCommand::Inspect { name } => inspect(args, &host, name),
+        ExtCommand::List => list(args, &session),
+        ExtCommand::Inspect { name } => inspect(args, &session, name),
     }
 }
 
-fn list(args: &Args, host: &Host) -> Result<ExitCode, CliError> {
-    let extensions = host.list();
+fn list(args: &Args, session: &Session) -> Result<ExitCode, CliError> {
+    let extensions = session.list();
     if args.json {
         output::json(&extensions)?;
         return Ok(ExitCode::SUCCESS);
     }
     if extensions.is_empty() {
-        return Err(workspace::nothing_found(host));
+        return Err(workspace::nothing_found(session));
     }
     let mut table = Table::new(&["ID", "STATUS", "TOOLS", "ALSO"]);
     for info in &extensions {
@@ -81,14 +82,14 @@ fn also(info: &ExtensionInfo) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn inspect(args: &Args, host: &Host, name: &str) -> Result<ExitCode, CliError> {
-    let found = host.find(name);
+fn inspect(args: &Args, session: &Session, name: &str) -> Result<ExitCode, CliError> {
+    let found = session.find(name);
     let info = match found.as_slice() {
         [info] => info,
         [] => {
-            let ids: Vec<_> = host.list().into_iter().map(|info| info.id).collect();
+            let ids: Vec<_> = session.list().into_iter().map(|info| info.id).collect();
             if ids.is_empty() {
-                return Err(workspace::nothing_found(host));
+                return Err(workspace::nothing_found(session));
             }
             return Err(CliError::new(format!("there is no extension \"{name}\""))
                 .hint(format!("there are: {}", ids.join(", "))));
@@ -99,7 +100,7 @@ fn inspect(args: &Args, host: &Host, name: &str) -> Result<ExitCode, CliError> {
                 .hint(format!("use the id: {}", ids.join(", "))));
         }
     };
-    let log = host.log(info);
+    let log = session.log(info);
     if args.json {
         let mut value = serde_json::to_value(info)?;
         value["log"] = serde_json::to_value(&log)?;
@@ -141,7 +142,8 @@ fn print_info(info: &ExtensionInfo) {
     }
     if !info.hooks.is_empty() {
         output::line(format_args!("{BOLD}Hooks{BOLD:#}"));
-        output::line(format_args!("  {}", info.hooks.join(", ")));
+        let hooks: Vec<_> = info.hooks.iter().map(|hook| hook.name.as_str()).collect();
+        output::line(format_args!("  {}", hooks.join(", ")));
     }
     if !info.commands.is_empty() {
         output::line(format_args!("{BOLD}Commands{BOLD:#}"));
@@ -155,8 +157,7 @@ fn print_info(info: &ExtensionInfo) {
     if !info.canvases.is_empty() {
         output::line(format_args!("{BOLD}Canvases{BOLD:#}"));
         for canvas in &info.canvases {
-            let text = |key: &str| canvas[key].as_str().unwrap_or_default().to_owned();
-            output::line(format_args!("  {CYAN}{}{CYAN:#}  {}", text("id"), text("description")));
+            output::line(format_args!("  {CYAN}{}{CYAN:#}  {}", canvas.id, canvas.description));
         }
     }
 }

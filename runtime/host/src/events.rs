@@ -1,0 +1,429 @@
+//! The events of a session: one bus, any number of subscribers, none of which can hold up another.
+
+mod journal;
+mod queue;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::Weak;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::json;
+use tokio::sync::Notify;
+
+pub use journal::FILE_NAME;
+pub use journal::Journal;
+pub use journal::JournalError;
+use queue::Queue;
+
+/// The least time between two batches of events for one subscriber. An event that comes alone is
+/// delivered at once; in a stream of events it saves waking every subscriber's thread for each of them.
+const BATCH_INTERVAL: Duration = Duration::from_millis(2);
+
+/// Something that happened in a session.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// Its name, such as `tool.execution_start`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What there is to know of it.
+    pub data: Value,
+    /// Unique.
+    pub id: String,
+    /// When it happened, ISO 8601.
+    pub timestamp: String,
+    /// The last event before it that was recorded.
+    pub parent_id: Option<String>,
+    /// Whether it is delivered but not recorded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ephemeral: bool,
+}
+
+/// An event and its JSON text, made once for everybody.
+pub struct Recorded {
+    /// The event.
+    pub event: Event,
+    /// The event as JSON.
+    pub text: String,
+}
+
+/// Which events a subscriber wants.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    all: bool,
+    kinds: HashSet<String>,
+}
+
+impl Filter {
+    /// Every event.
+    pub fn all() -> Self {
+        Self { all: true, kinds: HashSet::new() }
+    }
+
+    /// Adds a type of event; `*` is every one.
+    pub fn add(&mut self, kind: &str) {
+        if kind == "*" {
+            self.all = true;
+        } else {
+            self.kinds.insert(kind.to_owned());
+        }
+    }
+
+    /// Takes a type of event away again.
+    pub fn remove(&mut self, kind: &str) {
+        if kind == "*" {
+            self.all = false;
+        } else {
+            self.kinds.remove(kind);
+        }
+    }
+
+    fn wants(&self, kind: &str) -> bool {
+        self.all || self.kinds.contains(kind)
+    }
+}
+
+/// One who wants events. Dropping it ends the subscription.
+pub struct Subscriber {
+    /// Named in the warning when events had to be dropped.
+    name: String,
+    filter: Mutex<Filter>,
+    queue: Mutex<Queue>,
+    /// Takes a batch of events as a JSON array; none for those who take events one by one.
+    deliver: Option<Box<dyn Fn(String) + Send + Sync>>,
+    arrived: Notify,
+}
+
+impl Subscriber {
+    /// Changes what it wants, from the next event on.
+    pub fn change(&self, change: impl FnOnce(&mut Filter)) {
+        change(&mut lock(&self.filter));
+    }
+
+    /// The next event, in order.
+    pub async fn next(&self) -> Arc<Recorded> {
+        loop {
+            let arrived = self.arrived.notified();
+            if let Some(event) = lock(&self.queue).pop(&self.name) {
+                return event;
+            }
+            arrived.await;
+        }
+    }
+}
+
+/// Looks at every event as it is emitted, in the emitter's thread. It must be quick and emit nothing.
+type Tap = Box<dyn Fn(&Event) + Send + Sync>;
+
+struct State {
+    journal: Journal,
+    last_recorded: Option<String>,
+    subscribers: Vec<Weak<Subscriber>>,
+    taps: Vec<Tap>,
+}
+
+struct Inner {
+    state: Mutex<State>,
+    /// Something waits for a subscriber that takes batches.
+    arrived: Arc<Notify>,
+    /// A subscriber that takes batches has seen everything.
+    drained: Notify,
+}
+
+/// The events of one session. Clones are the same bus.
+#[derive(Clone)]
+pub struct Bus(Arc<Inner>);
+
+impl Bus {
+    /// A bus that records into the journal. Must be made inside a tokio runtime.
+    pub fn new(journal: Journal) -> Self {
+        let last_recorded = journal.last_id();
+        let state = State { journal, last_recorded, subscribers: Vec::new(), taps: Vec::new() };
+        let arrived = Arc::new(Notify::new());
+        let inner = Arc::new(Inner {
+            state: Mutex::new(state),
+            arrived: arrived.clone(),
+            drained: Notify::new(),
+        });
+        tokio::spawn(pump(Arc::downgrade(&inner), arrived));
+        Self(inner)
+    }
+
+    /// Makes an event known; returns its id.
+    pub fn emit(&self, kind: &str, data: Value) -> String {
+        self.publish(kind, data, false)
+    }
+
+    /// Makes an event known without recording it; returns its id.
+    pub fn emit_ephemeral(&self, kind: &str, data: Value) -> String {
+        self.publish(kind, data, true)
+    }
+
+    /// Adds a tap.
+    pub fn tap(&self, tap: impl Fn(&Event) + Send + Sync + 'static) {
+        lock(&self.0.state).taps.push(Box::new(tap));
+    }
+
+    /// Adds a subscriber that takes events one by one.
+    pub fn subscribe(&self, name: &str, filter: Filter) -> Arc<Subscriber> {
+        self.add(name, filter, None)
+    }
+
+    /// Adds a subscriber that takes batches of events, each after it has [`Bus::seen`] the one before.
+    pub fn subscribe_batches(
+        &self,
+        name: &str,
+        deliver: impl Fn(String) + Send + Sync + 'static,
+    ) -> Arc<Subscriber> {
+        self.add(name, Filter::default(), Some(Box::new(deliver)))
+    }
+
+    /// A subscriber has done with its batch.
+    pub fn seen(&self, subscriber: &Subscriber) {
+        let mut queue = lock(&subscriber.queue);
+        queue.in_flight = false;
+        if queue.is_empty() {
+            self.0.drained.notify_waiters();
+        } else {
+            self.0.arrived.notify_one();
+        }
+    }
+
+    /// Waits until those who take batches have seen every event so far.
+    pub async fn drained(&self) {
+        loop {
+            let drained = self.0.drained.notified();
+            tokio::pin!(drained);
+            drained.as_mut().enable();
+            let waiting = lock(&self.0.state).subscribers.iter().filter_map(Weak::upgrade).any(
+                |subscriber| subscriber.deliver.is_some() && !lock(&subscriber.queue).is_done(),
+            );
+            if !waiting {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// Everything that was recorded, oldest first.
+    pub fn recorded(&self) -> Result<Vec<Value>, JournalError> {
+        let reader = lock(&self.0.state).journal.reader();
+        // The file is read without the lock: a long history must not hold up the session.
+        reader.read()
+    }
+
+    /// Makes sure that what was recorded survives a loss of power.
+    pub fn sync(&self) {
+        let file = lock(&self.0.state).journal.file();
+        if let Some(file) = file {
+            // A disk that cannot keep its promise is not the session's to repair.
+            tokio::task::spawn_blocking(move || drop(file.sync_data()));
+        }
+    }
+
+    fn add(
+        &self,
+        name: &str,
+        filter: Filter,
+        deliver: Option<Box<dyn Fn(String) + Send + Sync>>,
+    ) -> Arc<Subscriber> {
+        let subscriber = Arc::new(Subscriber {
+            name: name.to_owned(),
+            filter: Mutex::new(filter),
+            queue: Mutex::default(),
+            deliver,
+            arrived: Notify::new(),
+        });
+        let mut state = lock(&self.0.state);
+        state.subscribers.retain(|subscriber| subscriber.strong_count() > 0);
+        state.subscribers.push(Arc::downgrade(&subscriber));
+        subscriber
+    }
+
+    fn publish(&self, kind: &str, data: Value, ephemeral: bool) -> String {
+        let mut late = Vec::new();
+        let mut waiting = false;
+        let id = {
+            let mut state = lock(&self.0.state);
+            let recorded = state.record(kind, data, ephemeral);
+            for tap in &state.taps {
+                tap(&recorded.event);
+            }
+            for subscriber in state.subscribers.iter().filter_map(Weak::upgrade) {
+                if !lock(&subscriber.filter).wants(kind) {
+                    continue;
+                }
+                let mut queue = lock(&subscriber.queue);
+                if queue.push(&recorded) == queue::Pushed::FirstDropped {
+                    late.push(subscriber.name.clone());
+                }
+                waiting |= subscriber.deliver.is_some();
+                subscriber.arrived.notify_one();
+            }
+            recorded.event.id.clone()
+        };
+        if waiting {
+            self.0.arrived.notify_one();
+        }
+        for name in late {
+            let message = format!(
+                "{name} does not keep up with the session's events; the newest are dropped until it does"
+            );
+            self.emit_ephemeral(
+                "session.warning",
+                json!({ "warningType": "events_dropped", "message": message }),
+            );
+        }
+        id
+    }
+}
+
+impl State {
+    fn record(&mut self, kind: &str, data: Value, ephemeral: bool) -> Arc<Recorded> {
+        let event = Event {
+            kind: kind.to_owned(),
+            data,
+            id: uuid::Uuid::new_v4().to_string(),
+            timestamp: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            parent_id: self.last_recorded.clone(),
+            ephemeral,
+        };
+        // Plain strings and JSON values always have a JSON text.
+        let text = serde_json::to_string(&event).unwrap_or_default();
+        let recorded = Arc::new(Recorded { event, text });
+        if !ephemeral {
+            self.last_recorded = Some(recorded.event.id.clone());
+            self.journal.append(&recorded);
+        }
+        recorded
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.arrived.notify_one();
+    }
+}
+
+/// Hands out batches until the bus is gone.
+async fn pump(bus: Weak<Inner>, arrived: Arc<Notify>) {
+    loop {
+        arrived.notified().await;
+        let Some(inner) = bus.upgrade() else { return };
+        hand_out(&inner);
+        drop(inner);
+        tokio::time::sleep(BATCH_INTERVAL).await;
+    }
+}
+
+/// Gives every subscriber that is ready its next batch.
+fn hand_out(inner: &Inner) {
+    let subscribers: Vec<_> =
+        lock(&inner.state).subscribers.iter().filter_map(Weak::upgrade).collect();
+    for subscriber in subscribers {
+        let Some(deliver) = &subscriber.deliver else { continue };
+        let batch = lock(&subscriber.queue).take_batch(&subscriber.name);
+        if let Some(batch) = batch {
+            deliver(batch);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is under these locks is whole after every statement, so also after a panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bus() -> Bus {
+        Bus::new(Journal::in_memory())
+    }
+
+    #[tokio::test]
+    async fn subscribers_get_what_they_want_in_order() {
+        let bus = bus();
+        let mut filter = Filter::default();
+        filter.add("a");
+        let some = bus.subscribe("some", filter);
+        let all = bus.subscribe("all", Filter::all());
+        bus.emit("a", json!(1));
+        bus.emit("b", json!(2));
+        bus.emit("a", json!(3));
+        let mut seen = Vec::new();
+        for _ in 0..2 {
+            seen.push(some.next().await.event.data.clone());
+        }
+        for _ in 0..3 {
+            seen.push(all.next().await.event.data.clone());
+        }
+        assert_eq!(seen, [json!(1), json!(3), json!(1), json!(2), json!(3)]);
+    }
+
+    #[tokio::test]
+    async fn an_events_parent_is_the_last_one_recorded() {
+        let bus = bus();
+        let all = bus.subscribe("all", Filter::all());
+        let first = bus.emit("a", Value::Null);
+        bus.emit_ephemeral("b", Value::Null);
+        bus.emit("c", Value::Null);
+        let mut parents = Vec::new();
+        for _ in 0..3 {
+            parents.push(all.next().await.event.parent_id.clone());
+        }
+        assert_eq!(parents, [None, Some(first.clone()), Some(first)]);
+        assert_eq!(bus.recorded().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_batch_comes_only_after_the_one_before_was_seen() {
+        let bus = bus();
+        let (sender, mut batches) = tokio::sync::mpsc::unbounded_channel();
+        let subscriber = bus.subscribe_batches("x", move |batch| drop(sender.send(batch)));
+        subscriber.change(|filter| filter.add("*"));
+        bus.emit("a", Value::Null);
+        let first = batches.recv().await.unwrap();
+        assert!(first.starts_with(r#"[{"type":"a""#), "{first}");
+        bus.emit("b", Value::Null);
+        bus.emit("c", Value::Null);
+        tokio::time::sleep(BATCH_INTERVAL * 3).await;
+        assert!(batches.try_recv().is_err());
+        bus.seen(&subscriber);
+        let second: Vec<Value> = serde_json::from_str(&batches.recv().await.unwrap()).unwrap();
+        assert_eq!(second.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_keep_up_loses_events_and_is_told_where() {
+        let bus = bus();
+        let witness = bus.subscribe("witness", {
+            let mut filter = Filter::default();
+            filter.add("session.warning");
+            filter
+        });
+        let mut filter = Filter::default();
+        filter.add("tick");
+        let slow = bus.subscribe("project:slow", filter);
+        for _ in 0..queue::MAX_QUEUED_EVENTS + 5 {
+            bus.emit_ephemeral("tick", Value::Null);
+        }
+        let warning = witness.next().await;
+        assert!(warning.event.data["message"].as_str().unwrap().starts_with("project:slow does"));
+        for _ in 0..queue::MAX_QUEUED_EVENTS {
+            assert_eq!(slow.next().await.event.kind, "tick");
+        }
+        let gap = slow.next().await;
+        assert_eq!(gap.event.data["warningType"], "events_dropped");
+        assert_eq!(gap.event.data["count"], 5);
+        bus.emit_ephemeral("tick", Value::Null);
+        assert_eq!(slow.next().await.event.kind, "tick");
+    }
+}

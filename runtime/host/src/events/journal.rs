@@ -1,0 +1,225 @@
+//! The record of a session: `events.jsonl`, one event a line, each written before anybody sees it.
+
+use std::fs::File;
+use std::io::Read;
+use std::io::Seek;
+use std::io::SeekFrom;
+use std::io::Write;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Recorded;
+
+/// The name of the file in a session's folder.
+pub const FILE_NAME: &str = "events.jsonl";
+
+/// A session's record could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} cannot be used: {source}")]
+pub struct JournalError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+/// Where events are recorded.
+pub struct Journal(Place);
+
+enum Place {
+    Memory(Vec<Arc<Recorded>>),
+    File {
+        path: PathBuf,
+        file: Arc<File>,
+        /// Bytes of whole lines.
+        length: u64,
+        last_id: Option<String>,
+        /// The disk refused a line; said once, and tried again with the next.
+        refused: bool,
+    },
+}
+
+impl Journal {
+    /// A journal that lives as long as the session.
+    pub fn in_memory() -> Self {
+        Self(Place::Memory(Vec::new()))
+    }
+
+    /// The journal of a session's folder. Half a line at its end, left by a crash, is taken away.
+    pub fn open(folder: &Path) -> Result<Self, JournalError> {
+        let path = folder.join(FILE_NAME);
+        let open = || -> std::io::Result<Place> {
+            std::fs::create_dir_all(folder)?;
+            let mut file = File::options().create(true).read(true).append(true).open(&path)?;
+            let mut text = Vec::new();
+            file.read_to_end(&mut text)?;
+            let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+            if whole < text.len() {
+                file.set_len(whole as u64)?;
+            }
+            let last_id = events_of(&text[..whole])
+                .last()
+                .and_then(|event| Some(event["id"].as_str()?.to_owned()));
+            Ok(Place::File {
+                path: path.clone(),
+                file: Arc::new(file),
+                length: whole as u64,
+                last_id,
+                refused: false,
+            })
+        };
+        open().map(Self).map_err(|source| JournalError { path: path.clone(), source })
+    }
+
+    /// The id of the last event.
+    pub fn last_id(&self) -> Option<String> {
+        match &self.0 {
+            Place::Memory(events) => events.last().map(|event| event.event.id.clone()),
+            Place::File { last_id, .. } => last_id.clone(),
+        }
+    }
+
+    /// Adds an event: one line in one write, so that a crash leaves whole lines, or half a line at the
+    /// very end.
+    pub fn append(&mut self, event: &Arc<Recorded>) {
+        match &mut self.0 {
+            Place::Memory(events) => events.push(event.clone()),
+            Place::File { file, length, last_id, refused, .. } => {
+                let line = format!("{}\n", event.text);
+                match (&**file).write_all(line.as_bytes()) {
+                    Ok(()) => {
+                        *length += line.len() as u64;
+                        *last_id = Some(event.event.id.clone());
+                        *refused = false;
+                    }
+                    Err(error) => {
+                        // Whatever was written of the line would spoil the next.
+                        let _ = file.set_len(*length);
+                        if !std::mem::replace(refused, true) {
+                            log_refusal(&error);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads without holding anything up.
+    pub fn reader(&self) -> Reader {
+        match &self.0 {
+            Place::Memory(events) => Reader::Memory(events.clone()),
+            Place::File { path, length, .. } => {
+                Reader::File { path: path.clone(), length: *length }
+            }
+        }
+    }
+
+    /// The file, to be made safe.
+    pub fn file(&self) -> Option<Arc<File>> {
+        match &self.0 {
+            Place::Memory(_) => None,
+            Place::File { file, .. } => Some(file.clone()),
+        }
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the record itself is what failed; there is no better place"
+)]
+fn log_refusal(error: &std::io::Error) {
+    eprintln!("warning: the session's events cannot be recorded: {error}");
+}
+
+/// Reads the events that were recorded at some moment.
+pub enum Reader {
+    /// From memory.
+    Memory(Vec<Arc<Recorded>>),
+    /// From the file, up to a length.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that were whole lines then.
+        length: u64,
+    },
+}
+
+impl Reader {
+    /// All events, oldest first.
+    pub fn read(self) -> Result<Vec<Value>, JournalError> {
+        match self {
+            Self::Memory(events) => Ok(events
+                .iter()
+                .filter_map(|event| serde_json::to_value(&event.event).ok())
+                .collect()),
+            Self::File { path, length } => {
+                let read = || -> std::io::Result<Vec<u8>> {
+                    let mut file = File::open(&path)?;
+                    file.seek(SeekFrom::Start(0))?;
+                    let mut text = Vec::new();
+                    file.take(length).read_to_end(&mut text)?;
+                    Ok(text)
+                };
+                let text = read().map_err(|source| JournalError { path: path.clone(), source })?;
+                Ok(events_of(&text).collect())
+            }
+        }
+    }
+}
+
+/// The events in a text; a line that is none is left out.
+fn events_of(text: &[u8]) -> impl DoubleEndedIterator<Item = Value> + '_ {
+    text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Event;
+    use super::*;
+
+    fn event(id: &str) -> Arc<Recorded> {
+        let event = Event {
+            kind: "x".to_owned(),
+            data: json!({ "text": "line\nbreak" }),
+            id: id.to_owned(),
+            timestamp: String::new(),
+            parent_id: None,
+            ephemeral: false,
+        };
+        let text = serde_json::to_string(&event).unwrap();
+        Arc::new(Recorded { event, text })
+    }
+
+    #[test]
+    fn what_was_written_is_there_after_a_crash_in_the_middle_of_a_line() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(temp.path()).unwrap();
+        journal.append(&event("one"));
+        journal.append(&event("two"));
+        drop(journal);
+        let path = temp.path().join(FILE_NAME);
+        let whole = std::fs::read(&path).unwrap();
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(br#"{"type":"x","da"#).unwrap();
+        let mut journal = Journal::open(temp.path()).unwrap();
+        assert_eq!(journal.last_id().as_deref(), Some("two"));
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+        journal.append(&event("three"));
+        let events = journal.reader().read().unwrap();
+        let ids: Vec<_> = events.iter().map(|event| event["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn a_line_that_is_no_event_is_left_out() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join(FILE_NAME), "nonsense\n{\"id\":\"a\"}\n").unwrap();
+        let journal = Journal::open(temp.path()).unwrap();
+        assert_eq!(journal.reader().read().unwrap(), [json!({ "id": "a" })]);
+    }
+}

@@ -1,0 +1,244 @@
+//! Hooks: which there are, and how one is run through every extension that has it.
+//!
+//! A chain knows what its hook is told and what its answers mean; [`Runner::run`] takes care of the
+//! rest: order, deadlines, errors, events.
+
+pub mod lifecycle;
+pub mod prompt;
+pub mod tool_use;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::json;
+use tenon_isolate::message::CallKind;
+use tenon_isolate::message::LogLevel;
+use tenon_isolate::message::ScriptError;
+
+use crate::events::Bus;
+use crate::extensions::CallFailure;
+use crate::extensions::Extensions;
+use crate::extensions::HookTarget;
+
+/// How long a hook may take, unless the extension's configuration says otherwise. A hook may ask a
+/// person or run a linter; longer than this, the turn is thought to hang.
+pub const HOOK_DEADLINE: Duration = Duration::from_secs(30);
+
+/// A point in a session at which extensions are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    SessionStart,
+    UserPromptSubmitted,
+    UserPromptTransformed,
+    PreToolUse,
+    PreMcpToolCall,
+    PostToolUse,
+    PostToolUseFailure,
+    AgentStop,
+    ErrorOccurred,
+    SessionEnd,
+    SubagentStart,
+    SubagentStop,
+}
+
+impl Hook {
+    /// The key in `joinSession({ hooks })`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SessionStart => "onSessionStart",
+            Self::UserPromptSubmitted => "onUserPromptSubmitted",
+            Self::UserPromptTransformed => "onUserPromptTransformed",
+            Self::PreToolUse => "onPreToolUse",
+            Self::PreMcpToolCall => "onPreMcpToolCall",
+            Self::PostToolUse => "onPostToolUse",
+            Self::PostToolUseFailure => "onPostToolUseFailure",
+            Self::AgentStop => "onAgentStop",
+            Self::ErrorOccurred => "onErrorOccurred",
+            Self::SessionEnd => "onSessionEnd",
+            Self::SubagentStart => "onSubagentStart",
+            Self::SubagentStop => "onSubagentStop",
+        }
+    }
+
+    /// The name in events: `preToolUse`.
+    pub fn kind(self) -> String {
+        let (first, rest) = self.name()[2..].split_at(1);
+        first.to_ascii_lowercase() + rest
+    }
+}
+
+/// What an extension's hook answered.
+pub type Output = Map<String, Value>;
+
+/// One hook on its way through the extensions.
+pub trait Chain {
+    /// Which hook.
+    const HOOK: Hook;
+
+    /// What the next extension is told: it sees what those before it changed.
+    fn input(&self) -> Map<String, Value>;
+
+    /// What is wrong with an answer, if it cannot be understood; it then counts as none.
+    fn problem(_output: &Output) -> Option<String> {
+        None
+    }
+
+    /// Takes an extension's answer; `Break` ends the chain.
+    fn take(&mut self, extension: &str, output: Output) -> ControlFlow<()>;
+
+    /// An extension that declared `failClosed` did not answer. Hooks that decide nothing go on.
+    fn fail_closed(&mut self, _extension: &str, _why: &str) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// A text of an answer.
+pub fn text(output: &mut Output, field: &str) -> Option<String> {
+    match output.remove(field)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A text of an answer, unless it is empty.
+pub fn filled(output: &mut Output, field: &str) -> Option<String> {
+    text(output, field).filter(|text| !text.trim().is_empty())
+}
+
+/// A yes or no of an answer.
+pub fn flag(output: &Output, field: &str) -> bool {
+    output.get(field) == Some(&Value::Bool(true))
+}
+
+/// Runs chains.
+pub struct Runner<'a> {
+    pub extensions: &'a Extensions,
+    pub bus: &'a Bus,
+    pub session_id: &'a str,
+    pub cwd: &'a std::path::Path,
+}
+
+impl Runner<'_> {
+    /// Asks every extension that has the hook, in order.
+    pub async fn run<C: Chain>(&self, mut chain: C) -> C {
+        let mut last = None;
+        while let Some(target) = self.extensions.next_with_hook(last.as_ref(), C::HOOK) {
+            let answer = self.ask(C::HOOK, &target, chain.input()).await;
+            let answer = answer.and_then(|answer| match answer.as_object().and_then(C::problem) {
+                Some(problem) => Err(CallFailure::Threw(ScriptError::message(problem))),
+                None => Ok(answer),
+            });
+            let flow = match answer {
+                Ok(Value::Object(output)) => chain.take(&target.id, output),
+                Ok(_) => ControlFlow::Continue(()),
+                Err(failure) => {
+                    let why = self.report(C::HOOK, &target, &failure);
+                    if target.fails_closed {
+                        chain.fail_closed(&target.id, &why)
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                }
+            };
+            if flow.is_break() {
+                break;
+            }
+            last = Some(target.key);
+        }
+        chain
+    }
+
+    async fn ask(
+        &self,
+        hook: Hook,
+        target: &HookTarget,
+        mut input: Map<String, Value>,
+    ) -> Result<Value, CallFailure> {
+        let id = uuid::Uuid::new_v4().to_string();
+        input.insert("sessionId".into(), self.session_id.into());
+        input.insert("timestamp".into(), chrono::Utc::now().timestamp_millis().into());
+        input.insert("cwd".into(), self.cwd.to_string_lossy().into());
+        let start = json!({
+            "hookInvocationId": id,
+            "hookType": hook.kind(),
+            "extensionId": target.id,
+            "input": input,
+        });
+        self.bus.emit("hook.start", start);
+        let payload = json!({ "hook": hook.name(), "input": input, "sessionId": self.session_id });
+        let answer = self
+            .extensions
+            .call_within(&target.key, CallKind::Hook, target.deadline, payload)
+            .await;
+        let mut end = json!({
+            "hookInvocationId": id,
+            "hookType": hook.kind(),
+            "extensionId": target.id,
+            "success": answer.is_ok(),
+        });
+        match &answer {
+            Ok(Value::Null) => {}
+            Ok(output) => end["output"] = output.clone(),
+            Err(failure) => end["error"] = describe(failure),
+        }
+        self.bus.emit("hook.end", end);
+        answer
+    }
+
+    /// Makes a failure known; returns it in words.
+    fn report(&self, hook: Hook, target: &HookTarget, failure: &CallFailure) -> String {
+        let name = hook.name();
+        let why = match failure {
+            CallFailure::Threw(error) => {
+                let place = match (&error.file, error.line) {
+                    (Some(file), Some(line)) => format!(" ({file}:{line})"),
+                    _ => String::new(),
+                };
+                format!("{name} of {} failed: {}{place}", target.id, error.message)
+            }
+            CallFailure::Late(deadline) => {
+                format!("{name} of {} did not answer within {deadline:?}", target.id)
+            }
+            CallFailure::Ended { .. } => format!("{name} of {} failed: {failure}", target.id),
+        };
+        let consequence =
+            if target.fails_closed { "it is declared failClosed" } else { "it was skipped" };
+        let message = format!("{why}; {consequence}");
+        self.extensions.note(&target.key, LogLevel::Error, &message);
+        self.bus.emit(
+            "session.warning",
+            json!({
+                "warningType": "hook_failed",
+                "message": message,
+                "extensionId": target.id,
+            }),
+        );
+        why
+    }
+}
+
+fn describe(failure: &CallFailure) -> Value {
+    match failure {
+        CallFailure::Threw(error) => {
+            let mut described = json!({ "message": error.message });
+            if let Some(stack) = &error.stack {
+                described["stack"] = stack.as_str().into();
+            }
+            described
+        }
+        failure => json!({ "message": failure.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_have_the_names_of_the_contract() {
+        assert_eq!(Hook::PreToolUse.kind(), "preToolUse");
+        assert_eq!(Hook::UserPromptSubmitted.kind(), "userPromptSubmitted");
+    }
+}

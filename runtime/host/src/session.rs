@@ -1,0 +1,506 @@
+//! One conversation: its extensions, its events, its turns. Any front and any agent can drive it.
+
+mod approvals;
+mod canvas;
+mod canvas_tools;
+mod command;
+mod files;
+mod join;
+mod launch;
+mod outcome;
+mod pending;
+mod permission;
+mod questions;
+mod queue;
+mod requests;
+mod rpc;
+mod subagent;
+mod tool_call;
+mod turn;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::SystemTime;
+
+use serde_json::Value;
+use serde_json::json;
+use tenon_isolate::Launcher;
+use tenon_isolate::Spare;
+use tenon_isolate::limits;
+use tokio::sync::watch;
+
+pub use canvas::CanvasFault;
+pub use canvas::OpenCanvasRequest;
+pub use command::CommandError;
+pub use outcome::ToolOutcome;
+pub use permission::NOBODY_TO_ASK;
+pub use queue::Delivery;
+pub use queue::MAX_QUEUED_PROMPTS;
+pub use queue::Message;
+pub use queue::SendError;
+pub use rpc::SERVED as SERVED_RPC;
+pub use subagent::SubagentCall;
+pub use subagent::SubagentEnd;
+pub use tool_call::AgentTool;
+pub use tool_call::CallError;
+pub use tool_call::McpTool;
+pub use tool_call::PermissionCheck;
+pub use tool_call::ToolCall;
+pub use tool_call::ToolListing;
+pub use tool_call::Verdict;
+pub use turn::MAX_CONSECUTIVE_BLOCKS;
+pub use turn::Turn;
+
+use crate::config::Config;
+use crate::config::ConfigError;
+use crate::discovery;
+use crate::discovery::Places;
+use crate::events::Bus;
+use crate::events::Event;
+use crate::events::Filter;
+use crate::events::Journal;
+use crate::events::JournalError;
+use crate::events::Subscriber;
+use crate::extension::ExtensionInfo;
+use crate::extensions::Extensions;
+use crate::front::Agent;
+use crate::front::Context;
+use crate::front::Front;
+use crate::hooks::Runner;
+use crate::hooks::lifecycle::SessionEnd;
+use crate::hooks::lifecycle::SessionStart;
+use crate::logs::LogLine;
+
+/// Where and how a session works.
+#[derive(Clone)]
+pub struct SessionOptions {
+    /// The session's working directory, absolute.
+    pub cwd: PathBuf,
+    /// Tenon's own folder: configuration, user extensions, session state.
+    pub home: PathBuf,
+    /// Folders whose `extensions` folder holds the user's extensions.
+    pub user_folders: Vec<PathBuf>,
+    /// Folders whose sub-folders are extensions, beside the usual places.
+    pub extension_folders: Vec<PathBuf>,
+    /// Whether the extensions of the repository may run.
+    pub trusted: bool,
+    /// Whether an isolate is kept warm for the next load.
+    pub spare: Spare,
+    /// The session to go on with; `None` begins a new one.
+    pub id: Option<String>,
+    /// Whether events are recorded in the session's folder, or in memory only.
+    pub record: bool,
+    /// The longest result text that an agent gets whole; more is put into a file. `None`: no limit.
+    pub large_result_bytes: Option<usize>,
+    /// What answers prompts.
+    pub agent: Option<Arc<dyn Agent>>,
+    /// Where the person is.
+    pub front: Option<Arc<dyn Front>>,
+}
+
+impl SessionOptions {
+    /// A new session without agent and front that leaves nothing behind.
+    pub fn new(cwd: PathBuf, home: PathBuf) -> Self {
+        Self {
+            cwd,
+            home,
+            user_folders: Vec::new(),
+            extension_folders: Vec::new(),
+            trusted: false,
+            spare: Spare::None,
+            id: None,
+            record: false,
+            large_result_bytes: None,
+            agent: None,
+            front: None,
+        }
+    }
+}
+
+/// The longest result text that an agent gets whole, usually. The original draws the line here too.
+pub const LARGE_RESULT_BYTES: usize = 20 * 1024;
+
+/// A session could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The record cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// An id that is no name of a folder.
+    #[error("\"{0}\" is not the id of a session")]
+    BadId(String),
+}
+
+/// How a session came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartSource {
+    /// It is new.
+    New,
+    /// An earlier one goes on.
+    Resume,
+    /// The program was started with it.
+    Startup,
+}
+
+/// Why a session ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EndReason {
+    /// Its work is done.
+    Complete,
+    /// Something went wrong.
+    Error(String),
+    /// It was aborted.
+    Abort,
+    /// It took too long.
+    Timeout,
+    /// The person left.
+    UserExit,
+}
+
+impl EndReason {
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Error(_) => "error",
+            Self::Abort => "abort",
+            Self::Timeout => "timeout",
+            Self::UserExit => "user_exit",
+        }
+    }
+}
+
+/// What a session knows of itself.
+struct Facts {
+    started: SystemTime,
+    begun: bool,
+    ended: bool,
+    /// Extensions are being loaded; what they offer is announced when all are.
+    loading: bool,
+    name: Option<String>,
+    mode: String,
+    model: Option<String>,
+    reasoning_effort: Option<String>,
+    /// What extensions tell the agent before the next prompt.
+    contexts: Vec<Context>,
+    final_message: Option<String>,
+    capabilities: Value,
+    user_requests: u64,
+    usage: Value,
+    /// How often in a row each sub-agent was kept going.
+    subagent_blocks: HashMap<String, u32>,
+}
+
+struct Inner {
+    options: SessionOptions,
+    config: Config,
+    places: Places,
+    id: String,
+    folder: PathBuf,
+    launcher: Launcher,
+    extensions: Extensions,
+    bus: Bus,
+    queue: queue::Queue,
+    canvases: Mutex<Vec<crate::front::OpenCanvas>>,
+    pending: pending::Pending,
+    facts: Mutex<Facts>,
+    /// Counts up with every abort; whatever belongs to a turn looks at it.
+    aborts: watch::Sender<u64>,
+    runtime: tokio::runtime::Handle,
+}
+
+/// A session. Clones are the same one.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+impl Session {
+    /// A session with no extension loaded yet. Must be called inside a tokio runtime.
+    pub fn new(options: SessionOptions) -> Result<Self, SessionError> {
+        let config = Config::read(&options.home)?;
+        let places = Places::new(&options.cwd, &options.user_folders, &options.extension_folders);
+        let id = match &options.id {
+            Some(id) if is_folder_name(id) => id.clone(),
+            Some(id) => return Err(SessionError::BadId(id.clone())),
+            None => uuid::Uuid::new_v4().to_string(),
+        };
+        let folder = options.home.join("session-state").join(&id);
+        let journal = if options.record { Journal::open(&folder)? } else { Journal::in_memory() };
+        let launcher = Launcher::new(options.spare);
+        let facts = Facts {
+            started: SystemTime::now(),
+            begun: false,
+            ended: false,
+            loading: false,
+            name: None,
+            mode: "interactive".to_owned(),
+            model: None,
+            reasoning_effort: None,
+            contexts: Vec::new(),
+            final_message: None,
+            capabilities: Value::Null,
+            user_requests: 0,
+            usage: json!({}),
+            subagent_blocks: HashMap::new(),
+        };
+        let session = Self(Arc::new(Inner {
+            config,
+            places,
+            id,
+            folder,
+            launcher,
+            extensions: Extensions::new(),
+            bus: Bus::new(journal),
+            queue: queue::Queue::default(),
+            canvases: Mutex::default(),
+            pending: pending::Pending::default(),
+            facts: Mutex::new(facts),
+            aborts: watch::Sender::new(0),
+            runtime: tokio::runtime::Handle::current(),
+            options,
+        }));
+        session.facts().capabilities = session.capabilities();
+        Ok(session)
+    }
+
+    /// Identifies the session.
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Its folder: events, plan, files.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
+    /// Its working directory.
+    pub fn cwd(&self) -> &Path {
+        &self.0.options.cwd
+    }
+
+    /// Where extensions were looked for.
+    pub fn places(&self) -> &Places {
+        &self.0.places
+    }
+
+    /// Finds and starts every extension, and waits until each is running or has failed.
+    pub async fn load(&self) {
+        self.facts().loading = true;
+        for found in discovery::find(&self.0.places, self.0.options.trusted) {
+            self.add(&found);
+        }
+        self.0.extensions.settled().await;
+        self.facts().loading = false;
+        self.announce_offers();
+    }
+
+    /// Waits until the spare isolate, if one is kept, is ready.
+    pub async fn wait_for_spare(&self) {
+        self.0.launcher.wait_for_spare().await;
+    }
+
+    /// Every extension, by scope and name.
+    pub fn list(&self) -> Vec<ExtensionInfo> {
+        self.0.extensions.list()
+    }
+
+    /// The extensions with the given name or id.
+    pub fn find(&self, name_or_id: &str) -> Vec<ExtensionInfo> {
+        let matches = |info: &ExtensionInfo| info.name == name_or_id || info.id == name_or_id;
+        self.list().into_iter().filter(matches).collect()
+    }
+
+    /// The log of an extension.
+    pub fn log(&self, info: &ExtensionInfo) -> Vec<LogLine> {
+        self.0.extensions.log(info)
+    }
+
+    /// Begins the conversation: `onSessionStart` runs, and what it says is told to the agent before the
+    /// first prompt. A prompt does this by itself if it was not done.
+    pub async fn begin(&self, source: StartSource, initial_prompt: Option<&str>) {
+        if std::mem::replace(&mut self.facts().begun, true) {
+            return;
+        }
+        let time = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+        let context = json!({ "cwd": self.cwd() });
+        if source == StartSource::Resume {
+            let count = self.0.bus.recorded().map_or(0, |events| events.len());
+            let data = json!({ "resumeTime": time, "eventCount": count, "context": context });
+            self.emit("session.resume", data);
+        } else {
+            let data = json!({
+                "sessionId": self.id(),
+                "startTime": time,
+                "version": 1,
+                "producer": "tenon",
+                "copilotVersion": env!("CARGO_PKG_VERSION"),
+                "context": context,
+            });
+            self.emit("session.start", data);
+        }
+        let source = match source {
+            StartSource::New => "new",
+            StartSource::Resume => "resume",
+            StartSource::Startup => "startup",
+        };
+        let chain = SessionStart {
+            source,
+            initial_prompt: initial_prompt.map(str::to_owned),
+            contexts: Vec::new(),
+        };
+        let chain = self.hooks().run(chain).await;
+        self.facts().contexts.extend(chain.contexts);
+    }
+
+    /// Ends the conversation: what runs is aborted, `onSessionEnd` runs, and every extension is stopped,
+    /// all at once. What they last said is in their logs then.
+    pub async fn end(&self, reason: EndReason) {
+        let begun = {
+            let mut facts = self.facts();
+            if std::mem::replace(&mut facts.ended, true) {
+                return;
+            }
+            facts.begun
+        };
+        if self.0.queue.close() {
+            self.abort("user_initiated");
+            self.idle().await;
+        }
+        if begun {
+            self.say_goodbye(&reason).await;
+        }
+        // The last events are often what an extension waits for; one that does not take them is not
+        // waited for.
+        let _ = tokio::time::timeout(limits::STOP_DEADLINE, self.0.bus.drained()).await;
+        self.stop_extensions().await;
+        self.0.bus.sync();
+        // The folder stays if there is something in it.
+        let _ = std::fs::remove_dir(&self.0.folder);
+    }
+
+    async fn say_goodbye(&self, reason: &EndReason) {
+        let error = match reason {
+            EndReason::Error(error) => Some(error.clone()),
+            _ => None,
+        };
+        let chain = SessionEnd {
+            reason: reason.as_str(),
+            final_message: self.facts().final_message.clone(),
+            error: error.clone(),
+            ..SessionEnd::default()
+        };
+        let chain = self.hooks().run(chain).await;
+        self.keep_summary(&chain);
+        let told = |kind: &str, said: &Context| {
+            let mut data = json!({
+                "infoType": kind,
+                "message": format!("{}: {}", said.extension, said.text),
+                "extensionId": said.extension,
+            });
+            if chain.suppress_output {
+                data["suppressOutput"] = true.into();
+            }
+            self.emit("session.info", data);
+        };
+        chain.summaries.iter().for_each(|summary| told("session_summary", summary));
+        chain.cleanup.iter().for_each(|action| told("cleanup", action));
+        let started = {
+            let facts = self.facts();
+            facts.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
+        };
+        let mut data = json!({
+            "shutdownType": if error.is_some() { "error" } else { "routine" },
+            "sessionStartTime": started as u64,
+            "totalApiDurationMs": 0,
+            "totalPremiumRequests": 0,
+            "codeChanges": { "linesAdded": 0, "linesRemoved": 0, "filesModified": [] },
+            "modelMetrics": {},
+        });
+        if let Some(error) = error {
+            data["errorReason"] = error.into();
+        }
+        self.emit("session.shutdown", data);
+    }
+
+    async fn stop_extensions(&self) {
+        let isolates: Vec<_> = {
+            let mut state = self.0.extensions.lock();
+            let extensions = state.map.values_mut();
+            extensions
+                .filter_map(|extension| {
+                    let stopping = extension.isolate.take()?;
+                    Some((stopping, extension.last_word()))
+                })
+                .collect()
+        };
+        let stopping: Vec<_> = isolates
+            .into_iter()
+            .map(|(isolate, ended)| (tokio::spawn(isolate.stop()), ended))
+            .collect();
+        for (stopped, mut ended) in stopping {
+            // A panic in one must not keep the others from being waited for.
+            let _ = stopped.await;
+            // One that hangs in a system call has not said its last word; nobody waits for it.
+            let _ =
+                tokio::time::timeout(limits::STOP_DEADLINE, ended.wait_for(|ended| *ended)).await;
+        }
+    }
+
+    /// Makes an event known to whoever wants it, and records it; returns its id.
+    pub fn emit(&self, kind: &str, data: Value) -> String {
+        self.0.bus.emit(kind, data)
+    }
+
+    /// Makes an event known without recording it; returns its id.
+    pub fn emit_ephemeral(&self, kind: &str, data: Value) -> String {
+        self.0.bus.emit_ephemeral(kind, data)
+    }
+
+    /// Looks at every event as it is emitted, in the emitter's thread. It must be quick and must not
+    /// call the session; whoever needs more subscribes.
+    pub fn tap(&self, tap: impl Fn(&Event) + Send + Sync + 'static) {
+        self.0.bus.tap(tap);
+    }
+
+    /// Subscribes to events; `name` is told in the warning when the subscriber does not keep up.
+    pub fn subscribe(&self, name: &str, filter: Filter) -> Arc<Subscriber> {
+        self.0.bus.subscribe(name, filter)
+    }
+
+    fn hooks(&self) -> Runner<'_> {
+        let inner = &*self.0;
+        Runner {
+            extensions: &inner.extensions,
+            bus: &inner.bus,
+            session_id: &inner.id,
+            cwd: &inner.options.cwd,
+        }
+    }
+
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        // Every statement leaves the facts whole, also one that panics.
+        self.0.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the session can do for an extension: the public contract's `SessionCapabilities`.
+    fn capabilities(&self) -> Value {
+        let front =
+            self.0.options.front.as_ref().map(|front| front.capabilities()).unwrap_or_default();
+        let handler = "onElicitationRequest";
+        let elicitation =
+            front.elicitation || self.0.extensions.next_with_handler(None, handler).is_some();
+        json!({ "ui": { "elicitation": elicitation, "canvases": front.canvases }, "extensions": true })
+    }
+}
+
+/// Whether a session's id can be the name of its folder.
+fn is_folder_name(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !id.is_empty() && id.chars().all(plain) && !id.starts_with('.')
+}

@@ -1,0 +1,115 @@
+//! Slash commands: each belongs to one extension, and runs there.
+
+use serde::Serialize;
+use serde_json::json;
+use tenon_isolate::message::CallKind;
+
+use super::Session;
+use super::pending::Kind;
+use crate::extension::CommandDeclaration;
+
+/// A command could not be run, or failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CommandError {
+    /// No extension has such a command.
+    #[error("there is no command /{name}")]
+    Unknown {
+        /// What was asked for, without the slash.
+        name: String,
+        /// What there is.
+        available: Vec<String>,
+    },
+    /// Its handler failed.
+    #[error("/{name} of {extension} failed: {message}")]
+    Failed {
+        /// Without the slash.
+        name: String,
+        /// `scope:name`.
+        extension: String,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// A command and whose it is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandListing {
+    /// The command.
+    #[serde(flatten)]
+    pub command: CommandDeclaration,
+    /// `scope:name` of its extension.
+    pub extension_id: String,
+}
+
+impl Session {
+    /// Every command, by name.
+    pub fn commands(&self) -> Vec<CommandListing> {
+        let state = self.0.extensions.lock();
+        let loaded = state.map.values().filter(|extension| extension.isolate.is_some());
+        let mut commands: Vec<_> = loaded
+            .flat_map(|extension| {
+                extension.info.commands.iter().map(|command| CommandListing {
+                    command: command.clone(),
+                    extension_id: extension.info.id.clone(),
+                })
+            })
+            .collect();
+        commands.sort_by(|a, b| a.command.name.cmp(&b.command.name));
+        commands
+    }
+
+    /// Runs a command, once, in the extension that owns it. Dropping the future cancels it.
+    pub async fn run_command(&self, name: &str, args: &str) -> Result<(), CommandError> {
+        let name = name.trim_start_matches('/');
+        let commands = self.commands();
+        let owner = commands
+            .iter()
+            .find(|listing| listing.command.name == name)
+            .or_else(|| commands.iter().find(|it| it.command.name.eq_ignore_ascii_case(name)));
+        let unknown = || CommandError::Unknown {
+            name: name.to_owned(),
+            available: commands.iter().map(|listing| listing.command.name.clone()).collect(),
+        };
+        let owner = owner.ok_or_else(unknown)?;
+        let key = self.0.extensions.loaded(&owner.extension_id).ok_or_else(unknown)?;
+        let name = owner.command.name.clone();
+        let command = format!("/{name} {args}").trim_end().to_owned();
+        let mut pending = self.0.pending.open(Kind::Command);
+        let id = pending.id.clone();
+        self.emit("command.queued", json!({ "requestId": id, "command": command }));
+        let details = json!({
+            "requestId": id,
+            "command": command,
+            "commandName": name,
+            "args": args,
+            "extensionId": owner.extension_id,
+        });
+        self.emit("command.execute", details);
+        let payload = json!({
+            "commandName": name,
+            "command": command,
+            "args": args,
+            "sessionId": self.id(),
+        });
+        let outcome = tokio::select! {
+            reply = self.0.extensions.call(&key, CallKind::Command, payload) => {
+                reply.map(drop).map_err(|failure| failure.to_string())
+            }
+            answer = pending.answered() => match answer["error"].as_str() {
+                Some(error) => Err(error.to_owned()),
+                None => Ok(()),
+            },
+        };
+        let extension = owner.extension_id.clone();
+        let outcome = outcome.map_err(|message| CommandError::Failed { name, extension, message });
+        let mut completed = json!({ "requestId": id });
+        if let Err(error) = &outcome {
+            completed["error"] = error.to_string().into();
+            let data = json!({ "errorType": "command", "message": error.to_string() });
+            self.emit("session.error", data);
+        }
+        self.emit("command.completed", completed);
+        outcome
+    }
+}

@@ -1,0 +1,106 @@
+//! What a tool call comes to, for the agent and for the record.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Session;
+use crate::front::Context;
+use crate::tool::ResultType;
+use crate::tool::ToolResult;
+
+/// How much of a long result the agent sees; the rest is in a file.
+const PREVIEW_CHARS: usize = 500;
+
+/// A tool call that has ended, with what extensions said about it.
+#[derive(Debug, Clone)]
+pub struct ToolOutcome {
+    /// The result, after all rewrites.
+    pub result: ToolResult,
+    /// What extensions said before the call.
+    pub before: Vec<Context>,
+    /// What extensions said after the call.
+    pub after: Vec<Context>,
+    /// Whether the agent's turn is to end with this call.
+    pub ends_turn: bool,
+    /// Whether the call is not to be shown.
+    pub suppress_output: bool,
+}
+
+impl ToolOutcome {
+    /// What the agent's model is to read: the result, and what extensions said.
+    pub fn text_for_model(&self, tool: &str) -> String {
+        let mut text = self.result.text_result_for_llm.clone();
+        let mut add = |heading: &str, contexts: &[Context]| {
+            if !contexts.is_empty() {
+                text.push_str(&format!("\n\n{heading}\n{}", Context::render(contexts)));
+            }
+        };
+        add("Additional context from preToolUse hooks:", &self.before);
+        let guidance = match self.result.result_type {
+            ResultType::Success => {
+                format!("Tool \"{tool}\" succeeded. Additional guidance from postToolUse hooks:")
+            }
+            _ => {
+                format!(
+                    "Tool \"{tool}\" failed. Additional guidance from postToolUseFailure hooks:"
+                )
+            }
+        };
+        add(&guidance, &self.after);
+        text
+    }
+
+    /// The data of `tool.execution_complete`.
+    pub(super) fn completed(&self, id: &str, tool: &str) -> Value {
+        let result = &self.result;
+        let success = result.result_type == ResultType::Success;
+        let mut data = json!({ "toolCallId": id, "toolName": tool, "success": success });
+        if success {
+            data["result"] = json!({ "content": result.text_result_for_llm });
+            if let Some(binaries) = result.rest.get("binaryResultsForLlm") {
+                data["result"]["binaryResultsForLlm"] = binaries.clone();
+            }
+        } else {
+            let message = result.error.as_ref().unwrap_or(&result.text_result_for_llm);
+            data["error"] = json!({ "message": message, "code": result.result_type });
+        }
+        if let Some(telemetry) = result.rest.get("toolTelemetry") {
+            data["toolTelemetry"] = telemetry.clone();
+        }
+        if self.suppress_output {
+            data["suppressOutput"] = true.into();
+        }
+        data
+    }
+}
+
+impl Session {
+    /// Puts a text that is too long for an agent into a file, and a preview in its place.
+    pub(super) fn spill(&self, call: &str, result: &mut ToolResult) {
+        let Some(limit) = self.0.options.large_result_bytes else { return };
+        let length = result.text_result_for_llm.len();
+        if length <= limit {
+            return;
+        }
+        let name: String =
+            call.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let folder = self.folder().join("files").join("tool-results");
+        let path = folder.join(format!("{name}.txt"));
+        let written = std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(&path, &result.text_result_for_llm));
+        let preview: String = result.text_result_for_llm.chars().take(PREVIEW_CHARS).collect();
+        let kilobytes = length.div_ceil(1024);
+        result.text_result_for_llm = match written {
+            Ok(()) => {
+                result.rest.insert("resultFile".into(), path.to_string_lossy().into());
+                format!(
+                    "The result is {kilobytes} KB long. All of it is in {}\nIt begins:\n{preview}",
+                    path.display()
+                )
+            }
+            Err(error) => format!(
+                "The result is {kilobytes} KB long and could not be kept ({error}). It begins:\n{preview}"
+            ),
+        };
+    }
+}

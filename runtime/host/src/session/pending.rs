@@ -1,0 +1,93 @@
+//! Requests that somebody has yet to answer, by id.
+//!
+//! Every question of the session is announced as an event with a `requestId`. Whoever saw the event may
+//! answer through the session's `rpc`; the first answer counts.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+/// What a request is about; an answer of another kind does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Permission,
+    UserInput,
+    Elicitation,
+    ExitPlanMode,
+    AutoModeSwitch,
+    Command,
+    Tool,
+}
+
+/// The requests that wait.
+#[derive(Default)]
+pub struct Pending(Mutex<HashMap<String, (Kind, oneshot::Sender<Value>)>>);
+
+/// A request that waits. Dropping it ends the waiting.
+pub struct Waiting<'a> {
+    pending: &'a Pending,
+    /// Identifies it in events.
+    pub id: String,
+    answer: oneshot::Receiver<Value>,
+}
+
+impl Pending {
+    /// Opens a request.
+    pub fn open(&self, kind: Kind) -> Waiting<'_> {
+        let id = uuid::Uuid::new_v4().to_string();
+        let (sender, answer) = oneshot::channel();
+        self.lock().insert(id.clone(), (kind, sender));
+        Waiting { pending: self, id, answer }
+    }
+
+    /// Answers a request; false if there is none of that kind.
+    pub fn answer(&self, id: &str, kind: Kind, answer: Value) -> bool {
+        let mut waiting = self.lock();
+        if waiting.get(id).is_none_or(|(of, _)| *of != kind) {
+            return false;
+        }
+        waiting.remove(id).is_some_and(|(_, sender)| sender.send(answer).is_ok())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Kind, oneshot::Sender<Value>)>> {
+        // Every statement leaves the map whole, also one that panics.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting<'_> {
+    /// Waits for an answer from outside, which may never come.
+    pub async fn answered(&mut self) -> Value {
+        match (&mut self.answer).await {
+            Ok(answer) => answer,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.pending.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_answer_of_the_right_kind_counts() {
+        let pending = Pending::default();
+        let mut waiting = pending.open(Kind::Permission);
+        let id = waiting.id.clone();
+        assert!(!pending.answer(&id, Kind::Command, json!(0)));
+        assert!(pending.answer(&id, Kind::Permission, json!(1)));
+        assert!(!pending.answer(&id, Kind::Permission, json!(2)));
+        assert_eq!(waiting.answered().await, json!(1));
+    }
+}

@@ -1,0 +1,106 @@
+//! May this be done? Extensions' handlers are asked first, then the person.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+use tenon_isolate::message::CallKind;
+
+use super::Session;
+use super::pending::Kind;
+use crate::front::Decision;
+
+/// How long an extension's handler for requests may take. Such a handler asks a person somewhere else.
+pub const HANDLER_DEADLINE: Duration = Duration::from_secs(600);
+
+/// The decision when there is neither a handler nor a front that answers.
+pub const NOBODY_TO_ASK: &str = "denied-no-approval-rule-and-could-not-request-from-user";
+
+impl Session {
+    /// Asks whether something may be done. The request is the public contract's `PermissionRequest`.
+    pub async fn request_permission(&self, request: &Value) -> Decision {
+        let mut waiting = self.0.pending.open(Kind::Permission);
+        let id = waiting.id.clone();
+        self.emit("permission.requested", json!({ "requestId": id, "permissionRequest": request }));
+        let (decision, by) = tokio::select! {
+            answer = waiting.answered() => {
+                let fits = serde_json::from_value(answer);
+                (fits.unwrap_or_else(|_| Decision::new(NOBODY_TO_ASK)), None)
+            }
+            decided = self.decide(request) => decided,
+        };
+        let mut data = json!({ "requestId": id, "result": decision });
+        if let Some(call) = request.get("toolCallId") {
+            data["toolCallId"] = call.clone();
+        }
+        if let Some(by) = by {
+            data["decidedBy"] = by.into();
+        }
+        self.emit("permission.completed", data);
+        decision
+    }
+
+    /// A rejection by any extension holds; else an approval by any; else the person decides.
+    async fn decide(&self, request: &Value) -> (Decision, Option<String>) {
+        let mut approval = None;
+        let mut last = None;
+        let handler = "onPermissionRequest";
+        while let Some((key, id)) = self.0.extensions.next_with_handler(last.as_ref(), handler) {
+            if let Some(answer) = self.ask_handler(&key, &id, handler, request).await
+                && let Ok(decision) = serde_json::from_value::<Decision>(answer)
+                && !matches!(&*decision.kind, "no-result" | "user-not-available")
+            {
+                if !decision.is_approved() {
+                    return (decision, Some(id));
+                }
+                approval.get_or_insert((decision, Some(id)));
+            }
+            last = Some(key);
+        }
+        match approval {
+            Some(approval) => approval,
+            None => (self.ask_person_for_permission(request).await, None),
+        }
+    }
+
+    /// Asks the person, and nobody else.
+    pub(super) async fn ask_person_for_permission(&self, request: &Value) -> Decision {
+        let asked = match &self.0.options.front {
+            Some(front) => front.request_permission(request).await,
+            None => None,
+        };
+        asked.unwrap_or_else(|| Decision::new(NOBODY_TO_ASK))
+    }
+
+    /// Asks one extension's handler; a failure is reported and counts as no answer.
+    pub(super) async fn ask_handler(
+        &self,
+        key: &crate::extensions::Key,
+        id: &str,
+        handler: &str,
+        request: &Value,
+    ) -> Option<Value> {
+        let payload = json!({
+            "handler": handler,
+            "request": request,
+            "invocation": { "sessionId": self.id() },
+        });
+        let call = self.0.extensions.call_within(key, CallKind::Handler, HANDLER_DEADLINE, payload);
+        match call.await {
+            Ok(Value::Null) => None,
+            Ok(answer) => Some(answer),
+            Err(failure) => {
+                let message = format!("{handler} of {id} failed: {failure}; it was skipped");
+                let level = tenon_isolate::message::LogLevel::Error;
+                self.0.extensions.note(key, level, &message);
+                let data = json!({
+                    "warningType": "handler_failed",
+                    "message": message,
+                    "extensionId": id,
+                });
+                self.emit("session.warning", data);
+                None
+            }
+        }
+    }
+}

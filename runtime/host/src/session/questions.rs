@@ -1,0 +1,144 @@
+//! Questions to the person: answered by an extension's handler, by the front, or by whoever saw the event.
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Session;
+use super::pending::Kind;
+use crate::front::Elicitation;
+use crate::front::ElicitationAnswer;
+use crate::front::Question;
+use crate::front::UserAnswer;
+
+impl Session {
+    /// Asks a question; `None` if nobody could be asked.
+    pub async fn ask_user(&self, question: &Question) -> Option<UserAnswer> {
+        let request = serde_json::to_value(question).ok()?;
+        let ask = Ask {
+            kind: Kind::UserInput,
+            handler: "onUserInputRequest",
+            event: "user_input",
+            asker: None,
+        };
+        let answer = self
+            .ask(&ask, request, async |session| {
+                let front = session.0.options.front.as_ref()?;
+                serde_json::to_value(front.ask_user(question).await?).ok()
+            })
+            .await?;
+        serde_json::from_value(answer).ok()
+    }
+
+    /// Shows a form; `None` if nobody could be asked. The handler of the extension that asks is left out.
+    pub async fn elicit(
+        &self,
+        form: &Elicitation,
+        asker: Option<&str>,
+    ) -> Option<ElicitationAnswer> {
+        let request = serde_json::to_value(form).ok()?;
+        let ask = Ask {
+            kind: Kind::Elicitation,
+            handler: "onElicitationRequest",
+            event: "elicitation",
+            asker,
+        };
+        let answer = self
+            .ask(&ask, request, async |session| {
+                let front = session.0.options.front.as_ref()?;
+                if !front.capabilities().elicitation {
+                    return None;
+                }
+                serde_json::to_value(front.elicit(form).await?).ok()
+            })
+            .await?;
+        serde_json::from_value(answer).ok()
+    }
+
+    /// Asks whether the agent may leave plan mode; the request and the answer are the contract's.
+    pub async fn ask_exit_plan_mode(&self, request: &Value) -> Option<Value> {
+        self.ask_other(Kind::ExitPlanMode, "onExitPlanModeRequest", "exit_plan_mode", request).await
+    }
+
+    /// Asks whether to go on with another model; the request and the answer are the contract's.
+    pub async fn ask_auto_mode_switch(&self, request: &Value) -> Option<Value> {
+        let kind = Kind::AutoModeSwitch;
+        self.ask_other(kind, "onAutoModeSwitchRequest", "auto_mode_switch", request).await
+    }
+
+    async fn ask_other(
+        &self,
+        kind: Kind,
+        handler: &'static str,
+        event: &'static str,
+        request: &Value,
+    ) -> Option<Value> {
+        let ask = Ask { kind, handler, event, asker: None };
+        self.ask(&ask, request.clone(), async |session| {
+            let front = session.0.options.front.as_ref()?;
+            front.ask_other(handler, request).await
+        })
+        .await
+    }
+
+    /// Announces a question, asks everybody in turn, and announces the answer.
+    async fn ask(
+        &self,
+        ask: &Ask<'_>,
+        request: Value,
+        front: impl AsyncFnOnce(&Self) -> Option<Value>,
+    ) -> Option<Value> {
+        let mut waiting = self.0.pending.open(ask.kind);
+        let mut requested = json!({ "requestId": waiting.id });
+        extend(&mut requested, &request);
+        self.emit(&format!("{}.requested", ask.event), requested);
+        let mut completed = json!({ "requestId": waiting.id });
+        let answer = tokio::select! {
+            answer = waiting.answered() => Some(answer),
+            answer = self.ask_in_turn(ask, &request, front) => answer,
+        };
+        if let Some(answer) = &answer {
+            extend(&mut completed, answer);
+        }
+        self.emit(&format!("{}.completed", ask.event), completed);
+        answer
+    }
+
+    async fn ask_in_turn(
+        &self,
+        ask: &Ask<'_>,
+        request: &Value,
+        front: impl AsyncFnOnce(&Self) -> Option<Value>,
+    ) -> Option<Value> {
+        let mut last = None;
+        while let Some((key, id)) = self.0.extensions.next_with_handler(last.as_ref(), ask.handler)
+        {
+            if ask.asker != Some(&*id)
+                && let Some(answer) = self.ask_handler(&key, &id, ask.handler, request).await
+            {
+                return Some(answer);
+            }
+            last = Some(key);
+        }
+        front(self).await
+    }
+}
+
+/// A kind of question.
+struct Ask<'a> {
+    kind: Kind,
+    /// The handler that extensions have for it.
+    handler: &'static str,
+    /// The first part of its events' names.
+    event: &'static str,
+    /// The extension that asks.
+    asker: Option<&'a str>,
+}
+
+/// Adds the fields of one object to another; an answer that is no object is its field `response`.
+fn extend(object: &mut Value, more: &Value) {
+    match (object.as_object_mut(), more) {
+        (Some(object), Value::Object(more)) => object.extend(more.clone()),
+        (Some(object), other) => drop(object.insert("response".to_owned(), other.clone())),
+        (None, _) => {}
+    }
+}

@@ -1,0 +1,232 @@
+//! Prompts that wait for their turn.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use serde_json::Value;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::Session;
+use crate::front::AgentPrompt;
+
+/// The most prompts that wait. An extension that sends prompts in answer to prompts ends here.
+pub const MAX_QUEUED_PROMPTS: usize = 100;
+
+/// When a message is worked on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// After everything that waits already.
+    #[default]
+    Enqueue,
+    /// At once: the running turn is told, or, if the agent cannot be, right after it.
+    Immediate,
+}
+
+/// A message for the agent.
+#[derive(Debug, Clone, Default)]
+pub struct Message {
+    /// The text.
+    pub prompt: String,
+    /// What is shown in its place.
+    pub display_prompt: Option<String>,
+    /// Files, folders, selections and blobs, as the public contract describes them.
+    pub attachments: Vec<Value>,
+    /// When it is worked on.
+    pub delivery: Delivery,
+    /// Who sent it, when it was not the person.
+    pub source: Option<String>,
+    /// The mode asked for.
+    pub agent_mode: Option<String>,
+}
+
+impl Message {
+    /// A message from the person.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), ..Self::default() }
+    }
+}
+
+/// A message could not be taken.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SendError {
+    /// Nothing answers prompts here.
+    #[error("the session has no agent that could answer")]
+    NoAgent,
+    /// The session has ended.
+    #[error("the session has ended")]
+    Ended,
+    /// Too many wait.
+    #[error(
+        "{MAX_QUEUED_PROMPTS} messages are waiting already; try again when the session is idle"
+    )]
+    Full,
+}
+
+/// A message that waits.
+#[derive(Debug, Clone)]
+pub(super) struct Queued {
+    pub id: String,
+    pub message: Message,
+    /// How it came to its turn: `idle`, `steering` or `queued`.
+    pub delivery: &'static str,
+    /// What became of it in the hooks, if they have run.
+    pub prepared: Option<AgentPrompt>,
+}
+
+/// What waits, and whether something runs.
+pub(super) struct Queue {
+    state: Mutex<QueueState>,
+    busy: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    waiting: VecDeque<Queued>,
+    running: bool,
+    closed: bool,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { state: Mutex::default(), busy: watch::Sender::new(false) }
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        // Every statement leaves the queue whole, also one that panics.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message; true if somebody must begin to work.
+    fn push(&self, mut queued: Queued) -> Result<bool, SendError> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(SendError::Ended);
+        }
+        if state.waiting.len() >= MAX_QUEUED_PROMPTS {
+            return Err(SendError::Full);
+        }
+        if !state.running && state.waiting.is_empty() {
+            queued.delivery = "idle";
+        }
+        match queued.message.delivery {
+            Delivery::Enqueue => state.waiting.push_back(queued),
+            Delivery::Immediate => {
+                queued.delivery = if state.running { "steering" } else { queued.delivery };
+                // Behind others that are in a hurry, before those that are not.
+                let hurried = |queued: &Queued| queued.message.delivery == Delivery::Immediate;
+                let place = state.waiting.iter().take_while(|queued| hurried(queued)).count();
+                state.waiting.insert(place, queued);
+            }
+        }
+        let begin = !std::mem::replace(&mut state.running, true);
+        self.busy.send_replace(true);
+        Ok(begin)
+    }
+
+    /// The next message; without one the session is idle, and `idle` says so before anything else can be
+    /// sent.
+    pub fn next(&self, idle: impl FnOnce()) -> Option<Queued> {
+        let mut state = self.lock();
+        let next = state.waiting.pop_front();
+        if next.is_none() {
+            state.running = false;
+            idle();
+            self.busy.send_replace(false);
+        }
+        next
+    }
+
+    /// Takes a message that is in a hurry out of the queue, if it still waits.
+    fn take(&self, id: &str) -> Option<Queued> {
+        let mut state = self.lock();
+        let place = state.waiting.iter().position(|queued| queued.id == id)?;
+        state.waiting.remove(place)
+    }
+
+    /// Puts a message first; true if somebody must begin to work.
+    fn put_first(&self, queued: Queued) -> bool {
+        let mut state = self.lock();
+        state.waiting.push_front(queued);
+        let begin = !std::mem::replace(&mut state.running, true);
+        self.busy.send_replace(true);
+        begin
+    }
+
+    /// Forgets what waits; how many that was.
+    pub fn clear(&self) -> usize {
+        self.lock().waiting.drain(..).count()
+    }
+
+    /// Takes no more; true if something is running.
+    pub fn close(&self) -> bool {
+        let mut state = self.lock();
+        state.closed = true;
+        state.waiting.clear();
+        state.running
+    }
+
+    /// Whether something runs.
+    pub fn is_busy(&self) -> bool {
+        self.lock().running
+    }
+
+    /// What waits, for those who want to look.
+    pub fn items(&self) -> Vec<Value> {
+        let state = self.lock();
+        let item = |queued: &Queued| {
+            let message = &queued.message;
+            json!({
+                "id": queued.id,
+                "messageId": queued.id,
+                "kind": "message",
+                "displayText": message.display_prompt.as_ref().unwrap_or(&message.prompt),
+                "agentMode": message.agent_mode.as_deref().unwrap_or("interactive"),
+            })
+        };
+        state.waiting.iter().map(item).collect()
+    }
+}
+
+impl Session {
+    /// Queues a message for the agent; returns its id.
+    pub fn send(&self, message: Message) -> Result<String, SendError> {
+        let Some(agent) = &self.0.options.agent else { return Err(SendError::NoAgent) };
+        let id = uuid::Uuid::new_v4().to_string();
+        let steer = message.delivery == Delivery::Immediate && agent.can_steer();
+        let queued = Queued { id: id.clone(), message, delivery: "queued", prepared: None };
+        let begin = self.0.queue.push(queued)?;
+        self.emit_ephemeral("pending_messages.modified", json!({}));
+        if begin {
+            self.0.runtime.spawn(self.clone().work());
+        } else if steer {
+            self.0.runtime.spawn(self.clone().steer(id.clone()));
+        }
+        Ok(id)
+    }
+
+    /// Waits until no prompt is worked on and none waits.
+    pub async fn idle(&self) {
+        // The sender lives as long as we do.
+        let _ = self.0.queue.busy.subscribe().wait_for(|busy| !busy).await;
+    }
+
+    /// Tells the running turn; if it has ended meanwhile, the message comes next.
+    async fn steer(self, id: String) {
+        let Some(agent) = &self.0.options.agent else { return };
+        let Some(mut queued) = self.0.queue.take(&id) else { return };
+        let Some(prompt) = self.prepare(&queued).await else { return };
+        if agent.steer(&prompt).await {
+            self.emit_ephemeral("pending_messages.modified", json!({}));
+            return;
+        }
+        queued.prepared = Some(prompt);
+        if self.0.queue.put_first(queued) {
+            self.0.runtime.spawn(self.clone().work());
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! `session.rpc`: the low-level methods an extension can call, by the names of the public contract.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::json;
+use tenon_isolate::message::LogLevel;
+use tenon_isolate::message::RequestId;
+
+use super::Session;
+use super::canvas::OpenCanvasRequest;
+use super::pending::Kind;
+use super::queue::Delivery;
+use super::queue::Message;
+use super::tool_call::PermissionCheck;
+use super::tool_call::ToolCall;
+use crate::extensions::Key;
+use crate::front::Elicitation;
+
+/// Every method that is served.
+pub const SERVED: &[&str] = &[
+    "abort",
+    "canvas.action.invoke",
+    "canvas.close",
+    "canvas.list",
+    "canvas.listOpen",
+    "canvas.open",
+    "commands.execute",
+    "commands.handlePendingCommand",
+    "commands.invoke",
+    "commands.list",
+    "eventLog.read",
+    "extensions.list",
+    "extensions.reload",
+    "interruptMainTurn",
+    "log",
+    "metadata.isProcessing",
+    "metadata.snapshot",
+    "mode.get",
+    "mode.set",
+    "model.getCurrent",
+    "model.list",
+    "model.setReasoningEffort",
+    "model.switchTo",
+    "name.get",
+    "name.set",
+    "permissions.handlePendingPermissionRequest",
+    "plan.delete",
+    "plan.read",
+    "plan.update",
+    "queue.clear",
+    "queue.pendingItems",
+    "send",
+    "sendSystemNotification",
+    "tools.execute",
+    "tools.getCurrentMetadata",
+    "tools.handlePendingToolCall",
+    "ui.elicitation",
+    "ui.handlePendingAutoModeSwitch",
+    "ui.handlePendingElicitation",
+    "ui.handlePendingExitPlanMode",
+    "ui.handlePendingUserInput",
+    "usage.getMetrics",
+    "workspaces.createFile",
+    "workspaces.getWorkspace",
+    "workspaces.listFiles",
+    "workspaces.readFile",
+];
+
+/// The modes of a session.
+const MODES: [&str; 3] = ["interactive", "plan", "autopilot"];
+
+/// The most events that `eventLog.read` gives at once.
+const MAX_READ_EVENTS: usize = 1_000;
+
+impl Session {
+    /// Serves a method: at once where nothing has to be waited for, so that an extension's requests keep
+    /// their order; else in a task of its own.
+    pub(super) fn rpc(&self, key: &Key, request: RequestId, path: &str, params: Value) {
+        if let Some(result) = self.rpc_now(key, path, &params) {
+            return self.answer(key, request, result);
+        }
+        if !SERVED.contains(&path) {
+            let refusal = format!("session.rpc.{path} is not served by this host");
+            return self.answer(key, request, Err(refusal));
+        }
+        let generation = self.generation(key);
+        let (session, key, path) = (self.clone(), key.clone(), path.to_owned());
+        self.0.runtime.spawn(async move {
+            let result = session.rpc_later(&key, &path, params).await;
+            // An extension that was loaded anew did not ask this.
+            if session.generation(&key) == generation {
+                session.answer(&key, request, result);
+            }
+        });
+    }
+
+    fn generation(&self, key: &Key) -> Option<u32> {
+        self.0.extensions.lock().map.get(key).map(|extension| extension.info.generation)
+    }
+
+    /// Methods that are served at once; `None` for all others.
+    fn rpc_now(&self, key: &Key, path: &str, params: &Value) -> Option<Result<Value, String>> {
+        let id = format!("{}:{}", key.0, key.1);
+        let needed = |field: &str| {
+            params[field]
+                .as_str()
+                .ok_or_else(|| format!("session.rpc.{path}: `{field}` is missing"))
+        };
+        let answered = |kind: Kind, answer: &Value| {
+            let request = needed("requestId")?;
+            Ok(json!({ "success": self.0.pending.answer(request, kind, answer.clone()) }))
+        };
+        Some(match path {
+            "send" => self.rpc_send(&id, params),
+            "abort" | "interruptMainTurn" => {
+                self.abort(params["reason"].as_str().unwrap_or("user_initiated"));
+                Ok(json!({ "success": true }))
+            }
+            "log" => self.rpc_log(key, &id, params),
+            "sendSystemNotification" => needed("content").map(|content| {
+                let kind = params.get("kind").cloned().unwrap_or(json!({ "type": "extension" }));
+                let data = json!({ "content": content, "kind": kind, "extensionId": id });
+                json!({ "eventId": self.emit("system.notification", data) })
+            }),
+            "name.get" => Ok(json!({ "name": self.facts().name })),
+            "name.set" => needed("name").map(|name| {
+                self.facts().name = Some(name.to_owned());
+                self.emit_ephemeral("session.title_changed", json!({ "title": name }));
+                Value::Null
+            }),
+            "mode.get" => Ok(self.facts().mode.clone().into()),
+            "model.getCurrent" => {
+                let facts = self.facts();
+                let mut current = json!({});
+                if let Some(model) = &facts.model {
+                    current["modelId"] = model.as_str().into();
+                }
+                if let Some(effort) = &facts.reasoning_effort {
+                    current["reasoningEffort"] = effort.as_str().into();
+                }
+                Ok(current)
+            }
+            "model.list" => {
+                let agent = self.0.options.agent.as_ref();
+                Ok(json!({ "models": agent.map(|agent| agent.models()).unwrap_or_default() }))
+            }
+            "model.setReasoningEffort" => needed("reasoningEffort").map(|effort| {
+                self.facts().reasoning_effort = Some(effort.to_owned());
+                json!({ "reasoningEffort": effort })
+            }),
+            "plan.read" => self.read_plan(),
+            "plan.update" => needed("content").and_then(|content| self.write_plan(content)),
+            "plan.delete" => self.delete_plan(),
+            "workspaces.getWorkspace" => Ok(json!({
+                "workspace": { "id": self.id(), "cwd": self.cwd(), "name": self.facts().name },
+                "path": self.folder(),
+            })),
+            "workspaces.listFiles" => Ok(self.list_files()),
+            "workspaces.readFile" => needed("path").and_then(|path| self.read_file(path)),
+            "workspaces.createFile" => needed("path")
+                .and_then(|path| Ok((path, needed("content")?)))
+                .and_then(|(path, content)| self.write_file(path, content)),
+            "tools.getCurrentMetadata" => Ok(json!({ "tools": self.tools_metadata() })),
+            "tools.handlePendingToolCall" => answered(Kind::Tool, params),
+            "extensions.list" => Ok(self.rpc_extensions()),
+            "commands.list" => Ok(self.rpc_commands()),
+            "commands.handlePendingCommand" => answered(Kind::Command, params),
+            "permissions.handlePendingPermissionRequest" => {
+                answered(Kind::Permission, &params["result"])
+            }
+            "ui.handlePendingUserInput" => answered(Kind::UserInput, &params["response"]),
+            "ui.handlePendingElicitation" => answered(Kind::Elicitation, &params["result"]),
+            "ui.handlePendingExitPlanMode" => answered(Kind::ExitPlanMode, &params["response"]),
+            "ui.handlePendingAutoModeSwitch" => answered(Kind::AutoModeSwitch, &params["response"]),
+            "canvas.list" => Ok(json!({ "canvases": self.canvases() })),
+            "canvas.listOpen" => Ok(json!({ "openCanvases": self.open_canvases() })),
+            "metadata.isProcessing" => Ok(json!({ "processing": self.0.queue.is_busy() })),
+            "metadata.snapshot" => Ok(self.rpc_snapshot()),
+            "queue.pendingItems" => {
+                Ok(json!({ "items": self.0.queue.items(), "steeringMessages": [] }))
+            }
+            "queue.clear" => {
+                let cleared = self.0.queue.clear();
+                if cleared > 0 {
+                    self.emit_ephemeral("pending_messages.modified", json!({}));
+                }
+                Ok(json!({ "cleared": cleared }))
+            }
+            "usage.getMetrics" => Ok(self.rpc_usage()),
+            _ => return None,
+        })
+    }
+
+    /// Methods that have to wait for something.
+    async fn rpc_later(&self, key: &Key, path: &str, params: Value) -> Result<Value, String> {
+        match path {
+            "mode.set" => self.rpc_set_mode(&params).await,
+            "model.switchTo" => self.rpc_set_model(params).await,
+            "ui.elicitation" => {
+                let mut form: Elicitation = read(path, params)?;
+                let id = format!("{}:{}", key.0, key.1);
+                form.elicitation_source = Some(id.clone());
+                match self.elicit(&form, Some(&id)).await {
+                    Some(answer) => to_json(&answer),
+                    None => Err("there is nobody to ask: the session has no front that shows \
+                                 dialogs"
+                        .to_owned()),
+                }
+            }
+            "canvas.open" => {
+                let request: OpenCanvasRequest = read(path, params)?;
+                to_json(&self.open_canvas(request).await.map_err(|fault| fault.to_string())?)
+            }
+            "canvas.close" => {
+                let instance = params["instanceId"].as_str().unwrap_or_default();
+                self.close_canvas(instance).await.map_err(|fault| fault.to_string())?;
+                Ok(Value::Null)
+            }
+            "canvas.action.invoke" => {
+                let text = |field: &str| params[field].as_str().unwrap_or_default();
+                let input = params.get("input").cloned();
+                self.invoke_canvas_action(text("instanceId"), text("actionName"), input)
+                    .await
+                    .map_err(|fault| fault.to_string())
+            }
+            "commands.invoke" | "commands.execute" => {
+                let text = |field: &str| params[field].as_str();
+                let name = text("name").or(text("commandName")).unwrap_or_default();
+                let args = text("input").or(text("args")).unwrap_or_default();
+                self.run_command(name, args).await.map_err(|error| error.to_string())?;
+                Ok(json!({ "kind": "completed" }))
+            }
+            "tools.execute" => {
+                let name = params["toolName"].as_str().or(params["name"].as_str());
+                let call = ToolCall {
+                    permission: PermissionCheck::Ask,
+                    ..ToolCall::new(name.unwrap_or_default(), params["arguments"].clone())
+                };
+                let outcome = self.call_tool(call).await.map_err(|error| error.to_string())?;
+                to_json(&outcome.result)
+            }
+            "eventLog.read" => self.rpc_read_events(&params),
+            "extensions.reload" => {
+                self.reload().await;
+                Ok(Value::Null)
+            }
+            _ => Err(format!("session.rpc.{path} is not served by this host")),
+        }
+    }
+
+    fn rpc_send(&self, id: &str, params: &Value) -> Result<Value, String> {
+        let text = |field: &str| params[field].as_str().map(str::to_owned);
+        let prompt = text("prompt").ok_or("session.send: `prompt` must be a string")?;
+        let delivery = match params["mode"].as_str() {
+            None | Some("enqueue") => Delivery::Enqueue,
+            Some("immediate") => Delivery::Immediate,
+            Some(other) => {
+                return Err(format!(
+                    "session.send: mode must be \"enqueue\" or \"immediate\", not {other:?}"
+                ));
+            }
+        };
+        let attachments = match &params["attachments"] {
+            Value::Null => Vec::new(),
+            Value::Array(attachments) => attachments.clone(),
+            _ => return Err("session.send: `attachments` must be an array".to_owned()),
+        };
+        let message = Message {
+            prompt,
+            display_prompt: text("displayPrompt"),
+            attachments,
+            delivery,
+            source: Some(text("source").unwrap_or_else(|| format!("agent-{id}"))),
+            agent_mode: text("agentMode"),
+        };
+        let id = self.send(message).map_err(|error| error.to_string())?;
+        Ok(json!({ "messageId": id }))
+    }
+
+    fn rpc_log(&self, key: &Key, id: &str, params: &Value) -> Result<Value, String> {
+        let text = params["message"].as_str().ok_or("session.log: `message` must be a string")?;
+        let (level, event, field) = match params["level"].as_str() {
+            None | Some("info") => (LogLevel::Info, "session.info", "infoType"),
+            Some("warning") => (LogLevel::Warning, "session.warning", "warningType"),
+            Some("error") => (LogLevel::Error, "session.error", "errorType"),
+            Some(other) => return Err(format!("session.log: there is no level {other:?}")),
+        };
+        self.0.extensions.note(key, level, text);
+        let mut data = json!({ field: "notification", "message": text, "extensionId": id });
+        for more in ["url", "tip"] {
+            if let Some(value) = params.get(more) {
+                data[more] = value.clone();
+            }
+        }
+        let ephemeral = params["ephemeral"] == true;
+        let event_id =
+            if ephemeral { self.emit_ephemeral(event, data) } else { self.emit(event, data) };
+        Ok(json!({ "eventId": event_id }))
+    }
+
+    async fn rpc_set_mode(&self, params: &Value) -> Result<Value, String> {
+        let mode = params["mode"].as_str().unwrap_or_default();
+        if !MODES.contains(&mode) {
+            return Err(format!("there is no mode {mode:?}; there are: {}", MODES.join(", ")));
+        }
+        if let Some(agent) = &self.0.options.agent {
+            agent.set_mode(mode).await?;
+        }
+        let previous = std::mem::replace(&mut self.facts().mode, mode.to_owned());
+        if previous != mode {
+            let data = json!({ "previousMode": previous, "newMode": mode });
+            self.emit("session.mode_changed", data);
+        }
+        Ok(json!({ "status": "applied", "modelChanged": false }))
+    }
+
+    async fn rpc_set_model(&self, params: Value) -> Result<Value, String> {
+        let model = params["modelId"].as_str().ok_or("`modelId` is missing")?.to_owned();
+        let agent = self.0.options.agent.as_ref().ok_or("the session has no agent")?;
+        agent.set_model(&model, &params).await?;
+        let previous = self.facts().model.replace(model.clone());
+        if let Some(effort) = params["reasoningEffort"].as_str() {
+            self.facts().reasoning_effort = Some(effort.to_owned());
+        }
+        let mut data = json!({ "newModel": model });
+        if let Some(previous) = previous {
+            data["previousModel"] = previous.into();
+        }
+        self.emit("session.model_change", data);
+        Ok(json!({ "modelId": model }))
+    }
+
+    /// Recorded events, from where the last read ended.
+    fn rpc_read_events(&self, params: &Value) -> Result<Value, String> {
+        let start = match params["cursor"].as_str() {
+            None => 0,
+            Some(cursor) => {
+                cursor.parse::<usize>().map_err(|_| format!("{cursor:?} is not a cursor"))?
+            }
+        };
+        let most = params["max"].as_u64().unwrap_or(200).clamp(1, MAX_READ_EVENTS as u64) as usize;
+        let events = self.0.bus.recorded().map_err(|error| error.to_string())?;
+        let total = events.len();
+        let wanted = |event: &Value| match &params["types"] {
+            Value::Array(types) => types.contains(&event["type"]),
+            _ => true,
+        };
+        let read: Vec<_> = events.into_iter().skip(start).take(most).collect();
+        let next = start.min(total) + read.len();
+        let read: Vec<_> = read.into_iter().filter(wanted).collect();
+        Ok(json!({
+            "events": read,
+            "cursor": next.to_string(),
+            "hasMore": next < total,
+            "cursorStatus": "ok",
+        }))
+    }
+
+    fn rpc_extensions(&self) -> Value {
+        let extensions: Vec<_> = self
+            .list()
+            .into_iter()
+            .map(|info| {
+                json!({
+                    "id": info.id,
+                    "name": info.name,
+                    "source": info.source,
+                    "status": info.status,
+                })
+            })
+            .collect();
+        json!({ "extensions": extensions })
+    }
+
+    fn rpc_commands(&self) -> Value {
+        let commands: Vec<_> = self
+            .commands()
+            .into_iter()
+            .map(|listing| {
+                json!({
+                    "name": listing.command.name,
+                    "description": listing.command.description,
+                    "kind": "client",
+                    "allowDuringAgentExecution": true,
+                    "extensionId": listing.extension_id,
+                })
+            })
+            .collect();
+        json!({ "commands": commands })
+    }
+
+    fn rpc_snapshot(&self) -> Value {
+        let facts = self.facts();
+        let started: chrono::DateTime<chrono::Utc> = facts.started.into();
+        json!({
+            "sessionId": self.id(),
+            "startTime": started.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            "workingDirectory": self.cwd(),
+            "workspacePath": self.folder(),
+            "currentMode": facts.mode,
+            "name": facts.name,
+        })
+    }
+
+    fn rpc_usage(&self) -> Value {
+        let facts = self.facts();
+        json!({
+            "totalPremiumRequestCost": 0,
+            "totalUserRequests": facts.user_requests,
+            "totalApiDurationMs": 0,
+            "currentModel": facts.model,
+            "modelMetrics": facts.usage,
+        })
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &str, params: Value) -> Result<T, String> {
+    serde_json::from_value(params).map_err(|error| format!("session.rpc.{path}: {error}"))
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<Value, String> {
+    serde_json::to_value(value).map_err(|error| error.to_string())
+}

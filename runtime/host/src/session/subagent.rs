@@ -1,0 +1,98 @@
+//! Sub-agents: an agent that the session's agent starts for a part of its work.
+
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::json;
+
+use super::MAX_CONSECUTIVE_BLOCKS;
+use super::Session;
+use crate::front::Context;
+use crate::hooks::lifecycle;
+use crate::hooks::lifecycle::SubagentStart;
+use crate::hooks::lifecycle::SubagentStop;
+
+/// A sub-agent at work.
+#[derive(Debug, Clone, Default)]
+pub struct SubagentCall {
+    /// The tool call that started it.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// What kind of agent it is.
+    pub kind: String,
+}
+
+/// What becomes of a sub-agent that stops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SubagentEnd {
+    /// It returns this.
+    Done {
+        /// The answer, after all rewrites.
+        response: String,
+    },
+    /// It goes on with this message.
+    Continue {
+        /// What it is told.
+        reason: String,
+    },
+}
+
+impl Session {
+    /// A sub-agent starts: what extensions tell it before its first prompt.
+    pub async fn subagent_started(&self, call: &SubagentCall) -> Vec<Context> {
+        let data = json!({
+            "toolCallId": call.id,
+            "agentName": call.name,
+            "agentDisplayName": call.name,
+            "agentDescription": "",
+            "agentType": call.kind,
+        });
+        self.emit("subagent.started", data);
+        let chain = SubagentStart { agent: input(call), contexts: Vec::new() };
+        self.hooks().run(chain).await.contexts
+    }
+
+    /// A sub-agent is about to return its answer.
+    pub async fn subagent_stopped(
+        &self,
+        call: &SubagentCall,
+        stop_reason: &str,
+        response: &str,
+    ) -> SubagentEnd {
+        let chain = SubagentStop {
+            agent: input(call),
+            stop_reason: stop_reason.to_owned(),
+            response: response.to_owned(),
+            blocked: Vec::new(),
+        };
+        let chain = self.hooks().run(chain).await;
+        let blocks = self.facts().subagent_blocks.remove(&call.id).unwrap_or(0);
+        if !chain.blocked.is_empty() && blocks < MAX_CONSECUTIVE_BLOCKS {
+            self.facts().subagent_blocks.insert(call.id.clone(), blocks + 1);
+            return SubagentEnd::Continue { reason: lifecycle::reasons(&chain.blocked) };
+        }
+        let data = json!({
+            "toolCallId": call.id,
+            "agentName": call.name,
+            "agentDisplayName": call.name,
+        });
+        self.emit("subagent.completed", data);
+        SubagentEnd::Done { response: chain.response }
+    }
+
+    /// A sub-agent could not do its work.
+    pub fn subagent_failed(&self, call: &SubagentCall, error: &str) {
+        let data = json!({
+            "toolCallId": call.id,
+            "agentName": call.name,
+            "agentDisplayName": call.name,
+            "error": error,
+        });
+        self.emit("subagent.failed", data);
+    }
+}
+
+fn input(call: &SubagentCall) -> Map<String, Value> {
+    let fields = [("agentId", &call.id), ("agentName", &call.name), ("agentType", &call.kind)];
+    fields.map(|(field, value)| (field.to_owned(), value.as_str().into())).into_iter().collect()
+}

@@ -1,0 +1,469 @@
+//! Tool calls: through the hooks to the extension and back; and the hooks around the agent's own tools.
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::json;
+use tenon_isolate::message::CallKind;
+use tenon_isolate::message::LogLevel;
+
+use super::Session;
+use super::outcome::ToolOutcome;
+use super::pending::Kind;
+use super::permission::NOBODY_TO_ASK;
+use crate::extensions::CallFailure;
+use crate::front::Context;
+use crate::hooks::tool_use::Caller;
+use crate::hooks::tool_use::Decided;
+use crate::hooks::tool_use::Permission;
+use crate::hooks::tool_use::Post;
+use crate::hooks::tool_use::PostFailure;
+use crate::hooks::tool_use::Pre;
+use crate::hooks::tool_use::PreMcp;
+use crate::tool::ResultType;
+use crate::tool::ToolDeclaration;
+use crate::tool::ToolResult;
+
+/// The tool that searches other tools; its handler is told which there are.
+const TOOL_SEARCH: &str = "tool_search_tool";
+
+/// Whether the person still has to be asked about a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PermissionCheck {
+    /// Yes, unless a hook or the tool says otherwise.
+    #[default]
+    Ask,
+    /// No: whoever calls has asked, or is the person.
+    Granted,
+}
+
+/// A call of an extension's tool.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub args: Value,
+    /// Identifies the call; one is made up if there is none.
+    pub id: Option<String>,
+    /// The sub-agent that calls.
+    pub agent_id: Option<String>,
+    /// Whether the person still has to be asked.
+    pub permission: PermissionCheck,
+}
+
+impl ToolCall {
+    /// A call that needs no permission.
+    pub fn new(name: impl Into<String>, args: Value) -> Self {
+        Self {
+            name: name.into(),
+            args,
+            id: None,
+            agent_id: None,
+            permission: PermissionCheck::Granted,
+        }
+    }
+}
+
+/// A call could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No extension has such a tool.
+    #[error("there is no tool \"{name}\"")]
+    UnknownTool {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        available: Vec<String>,
+    },
+}
+
+/// A tool that can be called, and whose it is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolListing {
+    /// The tool as it was declared.
+    #[serde(flatten)]
+    pub tool: ToolDeclaration,
+    /// `scope:name` of its extension; none for the session's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extension_id: Option<String>,
+}
+
+/// A call of one of the agent's own tools.
+#[derive(Debug, Clone, Default)]
+pub struct AgentTool {
+    /// Identifies the call.
+    pub id: String,
+    /// The tool, by the name extensions know.
+    pub name: String,
+    /// Its arguments, in the shape extensions know.
+    pub args: Value,
+    /// What the agent itself calls the tool, and gives it; where that differs.
+    pub native: Option<(String, Value)>,
+    /// The sub-agent that calls.
+    pub agent_id: Option<String>,
+    /// Set if it is the tool of an MCP server.
+    pub mcp: Option<McpTool>,
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, Default)]
+pub struct McpTool {
+    /// The server.
+    pub server: String,
+    /// The tool, without the server's prefix.
+    pub tool: String,
+    /// What travels beside the arguments; hooks may change it.
+    pub meta: Option<Value>,
+}
+
+/// What extensions say about a call that is about to be made.
+#[derive(Debug, Clone, Default)]
+pub struct Verdict {
+    /// The strictest decision, if there was one.
+    pub decided: Option<Decided>,
+    /// What they tell the agent.
+    pub contexts: Vec<Context>,
+    /// Whether the call is not to be shown.
+    pub suppress_output: bool,
+}
+
+impl Session {
+    /// Every tool that can be called, by name.
+    pub fn tools(&self) -> Vec<ToolListing> {
+        let state = self.0.extensions.lock();
+        let mut tools: Vec<_> = state
+            .map
+            .values()
+            .filter(|extension| extension.isolate.is_some())
+            .flat_map(|extension| {
+                let id = &extension.info.id;
+                extension
+                    .info
+                    .tools
+                    .iter()
+                    .map(|tool| ToolListing { tool: tool.clone(), extension_id: Some(id.clone()) })
+            })
+            .collect();
+        drop(state);
+        let own = self.own_tools();
+        let is_free = |own: &ToolDeclaration| tools.iter().all(|it| it.tool.name != own.name);
+        let own: Vec<_> = own.into_iter().filter(is_free).collect();
+        tools.extend(own.into_iter().map(|tool| ToolListing { tool, extension_id: None }));
+        tools.sort_by(|a, b| a.tool.name.cmp(&b.tool.name));
+        tools
+    }
+
+    /// Calls a tool through the hooks. Dropping the future cancels the call: the handler's
+    /// `invocation.signal` fires.
+    pub async fn call_tool(&self, call: ToolCall) -> Result<ToolOutcome, CallError> {
+        let tool = self.tools().into_iter().find(|listing| listing.tool.name == call.name);
+        let Some(ToolListing { tool, extension_id }) = tool else {
+            let available = self.tools().into_iter().map(|listing| listing.tool.name).collect();
+            return Err(CallError::UnknownTool { name: call.name, available });
+        };
+        let id = call.id.unwrap_or_else(|| format!("call-{}", uuid::Uuid::new_v4()));
+        let caller = Caller {
+            tool_call_id: id,
+            tool_name: call.name,
+            agent_id: call.agent_id,
+            native: None,
+        };
+        let mut unfinished = Unfinished { session: self, caller: &caller, armed: true };
+        let outcome = self.run_tool(&caller, &tool, extension_id, call.args, call.permission).await;
+        unfinished.armed = false;
+        if let Some(Value::String(text)) = outcome.result.rest.get("sessionLog") {
+            self.emit("session.info", json!({ "infoType": "tool", "message": text }));
+        }
+        let completed = outcome.completed(&caller.tool_call_id, &caller.tool_name);
+        self.emit("tool.execution_complete", completed);
+        Ok(outcome)
+    }
+
+    async fn run_tool(
+        &self,
+        caller: &Caller,
+        tool: &ToolDeclaration,
+        owner: Option<String>,
+        args: Value,
+        permission: PermissionCheck,
+    ) -> ToolOutcome {
+        self.execution_starts(caller, &args, None);
+        let pre = self.hooks().run(Pre::new(caller.clone(), args)).await;
+        let (before, args) = (pre.contexts, pre.args);
+        let mut suppress_output = pre.suppress_output;
+        if let Err(result) = self.may_call(caller, tool, &args, pre.decided, permission).await {
+            let ends_turn = result.result_type == ResultType::Rejected;
+            return ToolOutcome { result, before, after: Vec::new(), ends_turn, suppress_output };
+        }
+        let mut aborts = self.0.aborts.subscribe();
+        let result = tokio::select! {
+            result = self.execute(caller, owner.as_deref(), &args) => result,
+            _ = aborts.changed() => ToolResult::failure("the turn was aborted"),
+        };
+        let Digest { mut result, contexts: after, suppress_output: suppressed } =
+            self.digest(caller, &args, result).await;
+        suppress_output |= suppressed;
+        let ends_turn = match result.result_type {
+            ResultType::Rejected => true,
+            ResultType::Success => tool.flag("isTerminal"),
+            _ => false,
+        };
+        self.spill(&caller.tool_call_id, &mut result);
+        ToolOutcome { result, before, after, ends_turn, suppress_output }
+    }
+
+    /// Whether the call may be made, after the hooks' decision and the person's, where one is needed.
+    async fn may_call(
+        &self,
+        caller: &Caller,
+        tool: &ToolDeclaration,
+        args: &Value,
+        decided: Option<Decided>,
+        permission: PermissionCheck,
+    ) -> Result<(), ToolResult> {
+        let Some(Decided { permission: decision, by, reason }) = decided else {
+            if permission == PermissionCheck::Granted || tool.flag("skipPermission") {
+                return Ok(());
+            }
+            let request = json!({
+                "kind": "custom-tool",
+                "toolCallId": caller.tool_call_id,
+                "toolName": caller.tool_name,
+                "toolDescription": tool.description,
+                "args": args,
+            });
+            return self.person_permits(&request, "the person").await;
+        };
+        let because = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        match decision {
+            Permission::Allow => Ok(()),
+            Permission::Deny => {
+                Err(ToolResult::denied(format!("Denied by preToolUse hook of {by}{because}")))
+            }
+            Permission::Ask => {
+                let request = json!({
+                    "kind": "hook",
+                    "toolCallId": caller.tool_call_id,
+                    "toolName": caller.tool_name,
+                    "toolArgs": args,
+                    "hookMessage": reason,
+                    "extensionName": by,
+                });
+                let who = format!("preToolUse hook of {by}");
+                self.person_permits(&request, &format!("{who}{because}")).await
+            }
+        }
+    }
+
+    async fn person_permits(&self, request: &Value, who: &str) -> Result<(), ToolResult> {
+        let decision = self.request_permission(request).await;
+        if decision.is_approved() {
+            return Ok(());
+        }
+        let said = decision.feedback.map(|said| format!(" ({said})")).unwrap_or_default();
+        Err(ToolResult::denied(if decision.kind == NOBODY_TO_ASK {
+            format!("Denied by {who} (unable to ask the person for confirmation)")
+        } else {
+            format!("Denied by the person, asked by {who}{said}")
+        }))
+    }
+
+    /// Has the tool's owner run it.
+    async fn execute(&self, caller: &Caller, owner: Option<&str>, args: &Value) -> ToolResult {
+        let name = &caller.tool_name;
+        let Some(owner) = owner else { return self.call_own_tool(name, args).await };
+        let Some(key) = self.0.extensions.loaded(owner) else {
+            return ToolResult::failure(format!("{owner} ended before {name} was called"));
+        };
+        let mismatches = self.0.extensions.lock().registry.mismatches(name, args);
+        for mismatch in mismatches {
+            let text =
+                format!("{name} was called with arguments that do not fit its schema: {mismatch}");
+            self.0.extensions.note(&key, LogLevel::Warning, text);
+        }
+        let mut pending = self.0.pending.open(Kind::Tool);
+        let request = pending.id.clone();
+        let requested = json!({
+            "requestId": request,
+            "sessionId": self.id(),
+            "toolCallId": caller.tool_call_id,
+            "toolName": name,
+            "arguments": args,
+            "workingDirectory": self.cwd(),
+        });
+        self.emit("external_tool.requested", requested);
+        let mut payload = json!({
+            "name": name,
+            "args": args,
+            "toolCallId": caller.tool_call_id,
+            "requestId": request,
+            "sessionId": self.id(),
+        });
+        if let Some(agent) = &caller.agent_id {
+            payload["agentId"] = agent.as_str().into();
+        }
+        if name == TOOL_SEARCH {
+            payload["availableTools"] = self.tools_metadata();
+        }
+        let called = async {
+            let reply = self.0.extensions.call(&key, CallKind::Tool, payload).await;
+            match reply {
+                Ok(value) => ToolResult::from_reply(value),
+                Err(CallFailure::Ended { id, reason }) => {
+                    let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                    ToolResult::failure(format!("{id} ended before {name} returned{why}"))
+                }
+                Err(failure) => ToolResult::failure(failure.to_string()),
+            }
+        };
+        let result = tokio::select! {
+            result = called => result,
+            answer = pending.answered() => ToolResult::from_pending(answer),
+        };
+        self.emit("external_tool.completed", json!({ "requestId": request }));
+        result
+    }
+
+    /// Runs the hooks after a call.
+    async fn digest(&self, caller: &Caller, args: &Value, result: ToolResult) -> Digest {
+        match result.result_type {
+            ResultType::Success => {
+                let chain = Post {
+                    caller: caller.clone(),
+                    args: args.clone(),
+                    result,
+                    contexts: Vec::new(),
+                    suppress_output: false,
+                };
+                let Post { result, contexts, suppress_output, .. } = self.hooks().run(chain).await;
+                Digest { result, contexts, suppress_output }
+            }
+            ResultType::Failure => {
+                let error = result.error.as_ref().unwrap_or(&result.text_result_for_llm).clone();
+                let chain = PostFailure {
+                    caller: caller.clone(),
+                    args: args.clone(),
+                    error,
+                    contexts: Vec::new(),
+                };
+                let contexts = self.hooks().run(chain).await.contexts;
+                Digest { result, contexts, suppress_output: false }
+            }
+            _ => Digest { result, contexts: Vec::new(), suppress_output: false },
+        }
+    }
+
+    /// The agent is about to use a tool of its own: what extensions say. The arguments, and what travels
+    /// beside them, may be changed.
+    pub async fn before_agent_tool(&self, tool: &mut AgentTool) -> Verdict {
+        let caller = tool.caller();
+        self.execution_starts(&caller, &tool.args, tool.mcp.as_ref());
+        let pre = self.hooks().run(Pre::new(caller, tool.args.take())).await;
+        tool.args = pre.args;
+        let mut decided = pre.decided;
+        let denied = decided.as_ref().is_some_and(|decided| decided.permission == Permission::Deny);
+        if let Some(mcp) = &mut tool.mcp
+            && !denied
+        {
+            let chain = PreMcp {
+                tool_call_id: tool.id.clone(),
+                server: mcp.server.clone(),
+                tool: mcp.tool.clone(),
+                args: tool.args.clone(),
+                meta: mcp.meta.take(),
+                denied: None,
+            };
+            let chain = self.hooks().run(chain).await;
+            mcp.meta = chain.meta;
+            decided = chain.denied.or(decided);
+        }
+        Verdict { decided, contexts: pre.contexts, suppress_output: pre.suppress_output }
+    }
+
+    /// The agent has used a tool of its own, or was not allowed to: what extensions make of it.
+    pub async fn after_agent_tool(&self, tool: &AgentTool, result: ToolResult) -> ToolOutcome {
+        let caller = tool.caller();
+        let Digest { result, contexts: after, suppress_output } =
+            self.digest(&caller, &tool.args, result).await;
+        let ends_turn = result.result_type == ResultType::Rejected;
+        let outcome = ToolOutcome { result, before: Vec::new(), after, ends_turn, suppress_output };
+        self.emit("tool.execution_complete", outcome.completed(&tool.id, &tool.name));
+        outcome
+    }
+
+    fn execution_starts(&self, caller: &Caller, args: &Value, mcp: Option<&McpTool>) {
+        let mut data = json!({
+            "toolCallId": caller.tool_call_id,
+            "toolName": caller.tool_name,
+            "arguments": args,
+        });
+        if let Some(mcp) = mcp {
+            data["mcpServerName"] = mcp.server.as_str().into();
+            data["mcpToolName"] = mcp.tool.as_str().into();
+        }
+        if let Some((name, raw)) = &caller.native {
+            data["nativeToolName"] = name.as_str().into();
+            data["nativeArguments"] = raw.clone();
+        }
+        self.emit("tool.execution_start", data);
+    }
+
+    /// The tools as `rpc.tools.getCurrentMetadata` describes them.
+    pub(super) fn tools_metadata(&self) -> Value {
+        let describe = |listing: ToolListing| {
+            let tool = listing.tool;
+            let mut described = json!({ "name": tool.name, "description": tool.description });
+            if let Some(parameters) = &tool.parameters {
+                described["input_schema"] = parameters.clone();
+            }
+            if tool.rest.get("defer").is_some_and(|defer| defer == "auto") {
+                described["deferLoading"] = true.into();
+            }
+            if let Some(metadata) = tool.rest.get("metadata") {
+                described["metadata"] = metadata.clone();
+            }
+            described
+        };
+        self.tools().into_iter().map(describe).collect()
+    }
+}
+
+impl AgentTool {
+    fn caller(&self) -> Caller {
+        Caller {
+            tool_call_id: self.id.clone(),
+            tool_name: self.name.clone(),
+            agent_id: self.agent_id.clone(),
+            native: self.native.clone(),
+        }
+    }
+}
+
+/// A result after its hooks.
+struct Digest {
+    result: ToolResult,
+    contexts: Vec<Context>,
+    suppress_output: bool,
+}
+
+/// Says that a call is over when whoever called does not wait for its end.
+struct Unfinished<'a> {
+    session: &'a Session,
+    caller: &'a Caller,
+    armed: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            let data = json!({
+                "toolCallId": self.caller.tool_call_id,
+                "toolName": self.caller.tool_name,
+                "success": false,
+                "error": { "message": "the call was cancelled", "code": "cancelled" },
+            });
+            self.session.emit("tool.execution_complete", data);
+        }
+    }
+}

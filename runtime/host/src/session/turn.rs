@@ -1,0 +1,357 @@
+//! Turns: from a prompt through the hooks to the agent, and on until it may stop.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::json;
+
+use super::Session;
+use super::StartSource;
+use super::queue::Queued;
+use crate::front::AgentError;
+use crate::front::AgentPrompt;
+use crate::front::Context;
+use crate::front::StopReason;
+use crate::hooks::lifecycle;
+use crate::hooks::lifecycle::AgentStop;
+use crate::hooks::lifecycle::ErrorHandling;
+use crate::hooks::lifecycle::ErrorOccurred;
+use crate::hooks::prompt::Submitted;
+use crate::hooks::prompt::Transformed;
+
+/// How often in a row `onAgentStop` may keep an agent going. After that it stops, whoever objects:
+/// a condition that eight attempts did not meet will not be met by the ninth.
+pub const MAX_CONSECUTIVE_BLOCKS: u32 = 8;
+
+/// How long an agent may take to stop after it was told to. Then it is not listened to any more.
+const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
+
+impl Session {
+    /// Works until nothing waits.
+    pub(super) async fn work(self) {
+        let idle = || {
+            let mode = self.facts().mode.clone();
+            self.emit_ephemeral("assistant.idle", json!({}));
+            self.emit_ephemeral("session.idle", json!({ "mode": mode }));
+        };
+        while let Some(queued) = self.0.queue.next(idle) {
+            self.emit_ephemeral("pending_messages.modified", json!({}));
+            self.begin(StartSource::New, Some(&queued.message.prompt)).await;
+            self.turn(queued).await;
+            self.0.bus.sync();
+        }
+    }
+
+    /// The running turn, and what waits, is not wanted any more.
+    pub fn abort(&self, reason: &str) {
+        if !self.0.queue.is_busy() {
+            return;
+        }
+        self.0.queue.clear();
+        self.emit("abort", json!({ "reason": reason }));
+        self.0.aborts.send_modify(|count| *count += 1);
+    }
+
+    /// Tells the agent something before the next prompt.
+    pub fn add_context(&self, context: Context) {
+        self.facts().contexts.push(context);
+    }
+
+    /// Runs the prompt hooks; `None` if the prompt was blocked.
+    pub(super) async fn prepare(&self, queued: &Queued) -> Option<AgentPrompt> {
+        let message = &queued.message;
+        self.facts().user_requests += 1;
+        let submitted = self.hooks().run(Submitted::new(&message.prompt)).await;
+        if let Some(blocked) = submitted.blocked {
+            let data = json!({
+                "warningType": "policy_blocked",
+                "message": format!("{} blocked the prompt: {}", blocked.by, blocked.reason),
+                "extensionId": blocked.by,
+            });
+            self.emit("session.warning", data);
+            return None;
+        }
+        let added = Context::render(&submitted.contexts);
+        let transformed = match &*added {
+            "" => submitted.prompt.clone(),
+            added => format!("{}\n\n{added}", submitted.prompt),
+        };
+        let transformed =
+            self.hooks().run(Transformed { prompt: submitted.prompt, transformed }).await;
+        let text = transformed.transformed;
+        let mut data = json!({
+            "content": message.display_prompt.as_ref().unwrap_or(&message.prompt),
+            "transformedContent": text,
+            "messageId": queued.id,
+            "delivery": queued.delivery,
+            "interactionId": queued.id,
+        });
+        if !message.attachments.is_empty() {
+            data["attachments"] = message.attachments.clone().into();
+        }
+        if let Some(source) = &message.source {
+            data["source"] = source.as_str().into();
+        }
+        if let Some(mode) = &message.agent_mode {
+            data["agentMode"] = mode.as_str().into();
+        }
+        if submitted.suppress_output {
+            data["suppressOutput"] = true.into();
+        }
+        self.emit("user.message", data);
+        Some(AgentPrompt {
+            message_id: queued.id.clone(),
+            context: std::mem::take(&mut self.facts().contexts),
+            text,
+            attachments: message.attachments.clone(),
+            agent_mode: message.agent_mode.clone(),
+        })
+    }
+
+    async fn turn(&self, mut queued: Queued) {
+        let prepared = match queued.prepared.take() {
+            Some(prompt) => Some(prompt),
+            None => self.prepare(&queued).await,
+        };
+        let Some(mut prompt) = prepared else { return };
+        let mut blocks = 0;
+        let mut retries = 0;
+        loop {
+            let outcome = self.ask_agent(prompt.clone()).await;
+            match outcome {
+                Ok(reason) if reason == StopReason::cancelled() => return,
+                Ok(reason) => {
+                    let Some(next) = self.keep_going(&reason, blocks).await else { return };
+                    blocks += 1;
+                    retries = 0;
+                    prompt = next;
+                }
+                Err(error) => {
+                    if !self.try_again(&error, &mut retries).await {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has the agent work on a prompt, until it stops or is stopped.
+    async fn ask_agent(&self, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+        // A session without an agent takes no messages.
+        let Some(agent) = &self.0.options.agent else { return Ok(StopReason::end_turn()) };
+        let turn = Turn::new(self.clone());
+        let mut start = json!({ "turnId": turn.id, "interactionId": prompt.message_id });
+        if let Some(model) = self.facts().model.clone() {
+            start["model"] = model.into();
+        }
+        self.emit("assistant.turn_start", start);
+        let mut working = agent.prompt(&turn, prompt);
+        let outcome = tokio::select! {
+            outcome = &mut working => outcome,
+            () = turn.cancelled() => {
+                agent.cancel();
+                let stopped = tokio::time::timeout(CANCEL_DEADLINE, &mut working).await;
+                stopped.unwrap_or(Ok(StopReason::cancelled()))
+            }
+        };
+        drop(working);
+        turn.finish();
+        self.emit("assistant.turn_end", json!({ "turnId": turn.id }));
+        // An agent that was stopped may call that an error, or an ordinary end.
+        if turn.is_cancelled() { Ok(StopReason::cancelled()) } else { outcome }
+    }
+
+    /// Asks extensions whether the agent may stop; what it is told if it may not.
+    async fn keep_going(&self, reason: &StopReason, blocks: u32) -> Option<AgentPrompt> {
+        let transcript = self.0.options.record.then(|| {
+            let path = self.folder().join(crate::events::FILE_NAME);
+            path.to_string_lossy().into_owned()
+        });
+        let chain = AgentStop {
+            stop_reason: reason.0.clone(),
+            transcript,
+            active: blocks > 0,
+            blocked: Vec::new(),
+        };
+        let blocked = self.hooks().run(chain).await.blocked;
+        if blocked.is_empty() {
+            return None;
+        }
+        if blocks >= MAX_CONSECUTIVE_BLOCKS {
+            let names: Vec<_> = blocked.iter().map(|blocked| blocked.by.as_str()).collect();
+            let message = format!(
+                "{} kept the agent going {MAX_CONSECUTIVE_BLOCKS} times in a row; it stops now",
+                names.join(", ")
+            );
+            let data = json!({ "warningType": "stop_hook_limit", "message": message });
+            self.emit("session.warning", data);
+            return None;
+        }
+        let text = lifecycle::reasons(&blocked);
+        let message_id = uuid::Uuid::new_v4().to_string();
+        let data = json!({
+            "content": text,
+            "transformedContent": text,
+            "messageId": message_id,
+            "source": "system",
+            "delivery": "steering",
+        });
+        self.emit("user.message", data);
+        Some(AgentPrompt { message_id, text, ..AgentPrompt::default() })
+    }
+
+    /// Asks extensions what to do about an error; true if it is to be tried again.
+    async fn try_again(&self, error: &AgentError, retries: &mut u64) -> bool {
+        let chain = self.hooks().run(ErrorOccurred::new(error)).await;
+        for said in &chain.notifications {
+            let data = json!({
+                "infoType": "notification",
+                "message": said.text,
+                "extensionId": said.extension,
+            });
+            self.emit("session.info", data);
+        }
+        let again = chain.handling == Some(ErrorHandling::Retry) && *retries < chain.retries;
+        if again {
+            *retries += 1;
+            return true;
+        }
+        let skip = chain.skip && chain.handling != Some(ErrorHandling::Abort);
+        if !skip {
+            let mut data = json!({
+                "errorType": error.context,
+                "message": error.message,
+                "recoverable": error.recoverable,
+            });
+            if chain.suppress_output {
+                data["suppressOutput"] = true.into();
+            }
+            self.emit("session.error", data);
+        }
+        if chain.handling == Some(ErrorHandling::Abort) {
+            self.0.queue.clear();
+        }
+        false
+    }
+}
+
+/// A prompt that is being worked on; the agent tells it what happens.
+pub struct Turn {
+    session: Session,
+    id: String,
+    /// Aborts before this turn.
+    aborts: u64,
+    text: Mutex<Text>,
+}
+
+/// What the agent has said of a message that is not complete.
+#[derive(Default)]
+struct Text {
+    message: Option<(String, String)>,
+    reasoning: Option<(String, String)>,
+}
+
+impl Turn {
+    fn new(session: Session) -> Self {
+        let aborts = *session.0.aborts.borrow();
+        Self { session, id: uuid::Uuid::new_v4().to_string(), aborts, text: Mutex::default() }
+    }
+
+    /// Identifies it in events.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The session it is a turn of.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Waits until the turn is not wanted any more.
+    pub async fn cancelled(&self) {
+        let mut aborts = self.session.0.aborts.subscribe();
+        // The sender lives as long as the session.
+        let _ = aborts.wait_for(|count| *count > self.aborts).await;
+    }
+
+    /// Whether the turn is not wanted any more.
+    pub fn is_cancelled(&self) -> bool {
+        *self.session.0.aborts.borrow() > self.aborts
+    }
+
+    /// The agent says the next part of a message.
+    pub fn delta(&self, text: &str) {
+        let (id, is_new) = append(&mut self.text().message, text);
+        if is_new {
+            self.session.emit_ephemeral("assistant.message_start", json!({ "messageId": id }));
+        }
+        let data = json!({ "messageId": id, "deltaContent": text });
+        self.session.emit_ephemeral("assistant.message_delta", data);
+    }
+
+    /// The agent has said a whole message. Its parts need not have been told.
+    pub fn message(&self, text: &str) {
+        let id = self.text().message.take().map(|(id, _)| id);
+        self.say(id, text);
+    }
+
+    /// The agent thinks the next part of a thought.
+    pub fn reasoning_delta(&self, text: &str) {
+        let (id, _) = append(&mut self.text().reasoning, text);
+        let data = json!({ "reasoningId": id, "deltaContent": text });
+        self.session.emit_ephemeral("assistant.reasoning_delta", data);
+    }
+
+    /// The agent has thought a whole thought.
+    pub fn reasoning(&self, text: &str) {
+        let id = self.text().reasoning.take().map(|(id, _)| id);
+        self.think(id, text);
+    }
+
+    /// What asking the model cost: the public contract's `assistant.usage`.
+    pub fn usage(&self, data: Value) {
+        self.session.count_usage(&data);
+        self.session.emit_ephemeral("assistant.usage", data);
+    }
+
+    /// The message or thought under way is complete, because something else begins.
+    pub fn finish(&self) {
+        let Text { message, reasoning } = std::mem::take(&mut *self.text());
+        if let Some((id, text)) = reasoning {
+            self.think(Some(id), &text);
+        }
+        if let Some((id, text)) = message {
+            self.say(Some(id), &text);
+        }
+    }
+
+    fn say(&self, id: Option<String>, text: &str) {
+        let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        self.session.facts().final_message = Some(text.to_owned());
+        let mut data = json!({ "messageId": id, "content": text, "turnId": self.id });
+        if let Some(model) = self.session.facts().model.clone() {
+            data["model"] = model.into();
+        }
+        self.session.emit("assistant.message", data);
+    }
+
+    fn think(&self, id: Option<String>, text: &str) {
+        let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        self.session.emit("assistant.reasoning", json!({ "reasoningId": id, "content": text }));
+    }
+
+    fn text(&self) -> std::sync::MutexGuard<'_, Text> {
+        // Every statement leaves the text whole, also one that panics.
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds to what was said so far; returns its id and whether it has just begun.
+fn append(so_far: &mut Option<(String, String)>, text: &str) -> (String, bool) {
+    let is_new = so_far.is_none();
+    let (id, all) = so_far.get_or_insert_with(|| (uuid::Uuid::new_v4().to_string(), String::new()));
+    all.push_str(text);
+    (id.clone(), is_new)
+}
