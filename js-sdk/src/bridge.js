@@ -8,8 +8,15 @@ const LOG_ERROR = 2;
 
 /** Asks the host for something; rejects with the host's reason. */
 export async function request(method, params) {
-  // Without the detour a member that is `undefined` would arrive as null, and a Date as nothing.
-  return op_tenon_request(method, plain(params));
+  return op_tenon_request(method, toText(params));
+}
+
+/** A value as the host reads it. What JSON cannot say stays behind; half a surrogate pair, which no other
+ * program can read, becomes the replacement character. */
+function toText(value) {
+  const text = JSON.stringify(value) ?? "null";
+  if (!text.includes("\\ud")) return text;
+  return text.replace(/(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "\\ufffd");
 }
 
 /** A copy that can cross to the host: what JSON cannot say stays behind. */
@@ -37,30 +44,49 @@ export function logError(what, error) {
 const handlers = new Map();
 const running = new Map();
 
-/** Says who answers calls of a kind: `(payload, signal) => result`. */
+/** A call on its way. Most handlers do not look at its signal, which is dear to make. */
+class Call {
+  #controller;
+  #reason;
+
+  get signal() {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#reason) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason) {
+    this.#reason = new DOMException(reason, "AbortError");
+    this.#controller?.abort(this.#reason);
+  }
+}
+
+/** Says who answers calls of a kind: `(payload, call) => result`. */
 export function serve(kind, handler) {
   handlers.set(kind, handler);
 }
 
 /** A call from the host. Its outcome is sent back whatever happens in the handler. */
-export async function dispatch(kind, call, payload) {
-  const controller = new AbortController();
-  running.set(call, controller);
+export async function dispatch(kind, id, payload) {
+  const call = new Call();
+  running.set(id, call);
   try {
     const handler = handlers.get(kind);
     if (!handler) throw new Error(`nothing in this extension answers a call of kind "${kind}"`);
-    const result = await handler(payload, controller.signal);
-    op_tenon_reply(call, true, result ?? null);
+    const result = await handler(JSON.parse(payload), call);
+    op_tenon_reply(id, true, toText(result));
   } catch (error) {
-    op_tenon_reply(call, false, describeError(error));
+    op_tenon_reply(id, false, toText(describeError(error)));
   } finally {
-    running.delete(call);
+    running.delete(id);
   }
 }
 
 /** The host no longer wants a call's result. */
-export function cancel(call, reason) {
-  running.get(call)?.abort(new DOMException(reason, "AbortError"));
+export function cancel(id, reason) {
+  running.get(id)?.abort(reason);
 }
 
 /** An error as plain data. Anything can be thrown, so anything is described. */

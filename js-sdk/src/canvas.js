@@ -1,6 +1,6 @@
 // Canvases: pages that an extension serves and the host shows.
 
-import { describeError, plain, serve } from "ext:tenon/bridge.js";
+import { describeError, serve } from "ext:tenon/bridge.js";
 import { registered } from "ext:tenon/registrations.js";
 
 /** An error with a code that the agent can act on. */
@@ -88,7 +88,7 @@ export function readCanvases(canvases) {
 // An error is part of the answer here, because its code has to reach the agent.
 serve("canvas", async ({ verb, request }) => {
   try {
-    return { result: plain(await run(verb, request)) };
+    return { result: await run(verb, request) };
   } catch (error) {
     return { error: describeFailure(error) };
   }

@@ -1,6 +1,6 @@
 // Request handlers: they answer what would otherwise be asked of the person.
 
-import { plain, serve } from "ext:tenon/bridge.js";
+import { serve } from "ext:tenon/bridge.js";
 import { registered } from "ext:tenon/registrations.js";
 
 /** The handlers that the host calls, by their name in `joinSession`'s configuration. */
@@ -34,7 +34,7 @@ export function readHandler(config, name) {
 serve("handler", async ({ handler: name, request, invocation }) => {
   const handler = registered("handlers").get(name);
   if (!handler) throw new Error(`this extension has no ${name}`);
-  return plain(unwrap(name, await call(name, handler, request, invocation)));
+  return unwrap(name, await call(name, handler, request, invocation));
 });
 
 function call(name, handler, request, invocation) {

@@ -1,6 +1,6 @@
 // Hooks: functions that the host asks at fixed points of a session.
 
-import { plain, serve, warn } from "ext:tenon/bridge.js";
+import { serve, warn } from "ext:tenon/bridge.js";
 import { registered } from "ext:tenon/registrations.js";
 import { toResult } from "ext:tenon/tool-result.js";
 
@@ -83,11 +83,11 @@ function checkOutput(hook, output) {
     if (!known.includes(field)) warnOnce(hook, field, known);
   }
   if (hook !== "onPostToolUse" || output.modifiedResult === undefined || output.modifiedResult === null) {
-    return plain(output);
+    return output;
   }
   // Whatever a tool's handler may return is a result here too.
   const { modifiedResult, ...rest } = output;
-  return { ...plain(rest), modifiedResult: toResult(modifiedResult, hook) };
+  return { ...rest, modifiedResult: toResult(modifiedResult, hook) };
 }
 
 function warnOnce(hook, field, known) {

@@ -66,12 +66,21 @@ function readSchema(parameters, name) {
   return parameters;
 }
 
-serve("tool", async ({ name, args, toolCallId, sessionId, requestId, agentId, availableTools }, signal) => {
+serve("tool", async ({ name, args, toolCallId, sessionId, requestId, agentId, availableTools }, call) => {
   const handler = registered("tools").get(name);
   if (typeof handler !== "function") {
     return toFailure({ message: "Error: the tool has no handler" }, name, args);
   }
-  const invocation = { sessionId, toolCallId, toolName: name, arguments: args, signal, requestId };
+  const invocation = {
+    sessionId,
+    toolCallId,
+    toolName: name,
+    arguments: args,
+    requestId,
+    get signal() {
+      return call.signal;
+    },
+  };
   // Not every call comes from a sub-agent or is a search for tools.
   if (agentId !== undefined) invocation.agentId = agentId;
   if (availableTools !== undefined) invocation.availableTools = availableTools;

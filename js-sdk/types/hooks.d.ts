@@ -144,11 +144,12 @@ export type UserPromptTransformedHandler = HookHandler<UserPromptTransformedHook
 export interface PreToolUseHookInput extends BaseHookInput {
   /** Copilot's name for the tool (`bash`, `edit`, `create`, `view` ...), whichever agent runs it. */
   toolName: string;
-  toolArgs: unknown;
+  /** Differ from tool to tool, hence `any`: a hook looks at `toolArgs.command` and the like. */
+  toolArgs: any;
   toolCallId?: string;
   /** The agent's own name and arguments, where they differ. */
   nativeToolName?: string;
-  nativeToolArgs?: unknown;
+  nativeToolArgs?: any;
 }
 
 export interface PreToolUseHookOutput {
@@ -167,7 +168,7 @@ export interface PreMcpToolCallHookInput extends BaseHookInput {
   serverName: string;
   /** Without the server's prefix. */
   toolName: string;
-  arguments: unknown;
+  arguments: any;
   toolCallId?: string;
   _meta?: Record<string, unknown>;
 }

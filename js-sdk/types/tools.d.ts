@@ -80,7 +80,7 @@ export interface ToolInvocation {
   toolCallId: string;
   toolName: string;
   /** The same value as the handler's first argument. */
-  arguments: unknown;
+  arguments: any;
   /** Fires when the call is cancelled. Pass it on to `fetch` and child processes. */
   signal?: HostAbortSignal;
   /** Id of this request between host and extension. */
@@ -96,11 +96,15 @@ export interface ToolInvocation {
 /**
  * Runs a call. A string is the result text; `undefined` and `null` are an empty success; any other
  * value that is not a {@link ToolResultObject} is sent as JSON. Throwing makes the call a failure.
+ *
+ * Arguments described by plain JSON Schema are `any`: no type can be told from such a schema, and
+ * with `unknown` not even `({ path }) => ...` would pass. The schema is not enforced by every host, so
+ * check what you rely on.
  */
-export type ToolHandler<TArgs = unknown> = (args: TArgs, invocation: ToolInvocation) => Promise<unknown> | unknown;
+export type ToolHandler<TArgs = any> = (args: TArgs, invocation: ToolInvocation) => Promise<unknown> | unknown;
 
 /** One tool, as listed in `joinSession({ tools })`. */
-export interface Tool<TArgs = unknown> {
+export interface Tool<TArgs = any> {
   /** Letters, digits, `_` and `-`. Unique across all loaded extensions. */
   name: string;
   /** Tells the model when to use it. */
@@ -122,13 +126,13 @@ export interface Tool<TArgs = unknown> {
 
 /**
  * Builds a {@link Tool}, inferring the handler's arguments from a schema object.
- * With plain JSON Schema, annotate the handler's first parameter instead.
+ * With plain JSON Schema they are `any`; annotate the handler's first parameter to have them checked.
  *
  * ```ts
  * defineTool("add", { parameters: z.object({ a: z.number(), b: z.number() }), handler: ({ a, b }) => `${a + b}` });
  * ```
  */
-export declare function defineTool<T = unknown>(name: string, config: Omit<Tool<T>, "name">): Tool<T>;
+export declare function defineTool<T = any>(name: string, config: Omit<Tool<T>, "name">): Tool<T>;
 
 /** One part of an MCP tool's answer. */
 export type McpCallToolResultContent =

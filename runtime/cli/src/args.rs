@@ -113,6 +113,48 @@ pub enum BenchCommand {
   tenon bench start --count 50 --json
   tenon bench start --other target/quickjs/tenon    also measure another build of tenon")]
     Start(BenchStart),
+    /// A tool call through the hooks of several extensions, beside one round trip to a node process
+    #[command(after_help = "Examples:
+  tenon bench hooks
+  tenon bench hooks --extensions-count 10 --json")]
+    Hooks(BenchHooks),
+    /// A stream of session events to many extensions: what is lost, how late, what it costs
+    #[command(after_help = "Examples:
+  tenon bench events
+  tenon bench events --rate 1000 --seconds 2 --json")]
+    Events(BenchEvents),
+}
+
+/// `tenon bench hooks`.
+#[derive(Debug, clap::Args)]
+pub struct BenchHooks {
+    /// How many extensions have hooks before and after the call
+    #[arg(long = "extensions-count", default_value_t = 5)]
+    pub extensions: usize,
+    /// How many calls of each kind
+    #[arg(long, default_value_t = 5000)]
+    pub calls: usize,
+    /// A folder with node_modules/@github/copilot-sdk for the node process [default: installed
+    /// with npm into the home folder]
+    #[arg(long, value_name = "DIR")]
+    pub sdk: Option<PathBuf>,
+    /// Leave out the node process
+    #[arg(long)]
+    pub no_node: bool,
+}
+
+/// `tenon bench events`.
+#[derive(Debug, clap::Args)]
+pub struct BenchEvents {
+    /// How many extensions subscribe
+    #[arg(long = "extensions-count", default_value_t = 50)]
+    pub extensions: usize,
+    /// Events per second
+    #[arg(long, default_value_t = 10_000)]
+    pub rate: u64,
+    /// For how many seconds, once without and once with a subscriber that sleeps
+    #[arg(long, default_value_t = 10)]
+    pub seconds: u64,
 }
 
 /// `tenon bench start`.

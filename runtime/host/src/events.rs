@@ -106,6 +106,11 @@ impl Subscriber {
         change(&mut lock(&self.filter));
     }
 
+    /// The next batch, if there is one and the one before was seen. Whoever takes it must deliver it.
+    pub(crate) fn take_batch(&self) -> Option<String> {
+        lock(&self.queue).take_batch(&self.name)
+    }
+
     /// The next event, in order.
     pub async fn next(&self) -> Arc<Recorded> {
         loop {
@@ -126,6 +131,26 @@ struct State {
     last_recorded: Option<String>,
     subscribers: Vec<Weak<Subscriber>>,
     taps: Vec<Tap>,
+    clock: Clock,
+}
+
+/// Tells the time as text. Many events come in one millisecond, and making the text takes longer than
+/// looking at the clock.
+#[derive(Default)]
+struct Clock {
+    millisecond: i64,
+    text: String,
+}
+
+impl Clock {
+    fn now(&mut self) -> String {
+        let now = chrono::Utc::now();
+        if now.timestamp_millis() != self.millisecond {
+            self.millisecond = now.timestamp_millis();
+            self.text = now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+        }
+        self.text.clone()
+    }
 }
 
 struct Inner {
@@ -144,7 +169,13 @@ impl Bus {
     /// A bus that records into the journal. Must be made inside a tokio runtime.
     pub fn new(journal: Journal) -> Self {
         let last_recorded = journal.last_id();
-        let state = State { journal, last_recorded, subscribers: Vec::new(), taps: Vec::new() };
+        let state = State {
+            journal,
+            last_recorded,
+            subscribers: Vec::new(),
+            taps: Vec::new(),
+            clock: Clock::default(),
+        };
         let arrived = Arc::new(Notify::new());
         let inner = Arc::new(Inner {
             state: Mutex::new(state),
@@ -213,14 +244,22 @@ impl Bus {
 
     /// Everything that was recorded, oldest first.
     pub fn recorded(&self) -> Result<Vec<Value>, JournalError> {
-        let reader = lock(&self.0.state).journal.reader();
+        let reader = {
+            let mut state = lock(&self.0.state);
+            state.journal.flush();
+            state.journal.reader()
+        };
         // The file is read without the lock: a long history must not hold up the session.
         reader.read()
     }
 
     /// Makes sure that what was recorded survives a loss of power.
     pub fn sync(&self) {
-        let file = lock(&self.0.state).journal.file();
+        let file = {
+            let mut state = lock(&self.0.state);
+            state.journal.flush();
+            state.journal.file()
+        };
         if let Some(file) = file {
             // A disk that cannot keep its promise is not the session's to repair.
             tokio::task::spawn_blocking(move || drop(file.sync_data()));
@@ -248,7 +287,8 @@ impl Bus {
 
     fn publish(&self, kind: &str, data: Value, ephemeral: bool) -> String {
         let mut late = Vec::new();
-        let mut waiting = false;
+        // Somebody has to write what is not written at once.
+        let mut waiting = is_detail(kind);
         let id = {
             let mut state = lock(&self.0.state);
             let recorded = state.record(kind, data, ephemeral);
@@ -289,8 +329,8 @@ impl State {
         let event = Event {
             kind: kind.to_owned(),
             data,
-            id: uuid::Uuid::new_v4().to_string(),
-            timestamp: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            id: crate::ids::unique(),
+            timestamp: self.clock.now(),
             parent_id: self.last_recorded.clone(),
             ephemeral,
         };
@@ -299,14 +339,21 @@ impl State {
         let recorded = Arc::new(Recorded { event, text });
         if !ephemeral {
             self.last_recorded = Some(recorded.event.id.clone());
-            self.journal.append(&recorded);
+            self.journal.append(&recorded, is_detail(kind));
         }
         recorded
     }
 }
 
+/// Whether an event only says how another came about. There are many such, and they need not be on disk
+/// before anybody hears of them.
+fn is_detail(kind: &str) -> bool {
+    kind.starts_with("hook.")
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        lock(&self.state).journal.flush();
         self.arrived.notify_one();
     }
 }
@@ -317,6 +364,7 @@ async fn pump(bus: Weak<Inner>, arrived: Arc<Notify>) {
         arrived.notified().await;
         let Some(inner) = bus.upgrade() else { return };
         hand_out(&inner);
+        lock(&inner.state).journal.flush();
         drop(inner);
         tokio::time::sleep(BATCH_INTERVAL).await;
     }
@@ -328,8 +376,7 @@ fn hand_out(inner: &Inner) {
         lock(&inner.state).subscribers.iter().filter_map(Weak::upgrade).collect();
     for subscriber in subscribers {
         let Some(deliver) = &subscriber.deliver else { continue };
-        let batch = lock(&subscriber.queue).take_batch(&subscriber.name);
-        if let Some(batch) = batch {
+        if let Some(batch) = subscriber.take_batch() {
             deliver(batch);
         }
     }

@@ -95,6 +95,18 @@ pub enum CallFailure {
     Late(Duration),
 }
 
+impl CallFailure {
+    /// What happened, and where, on one line.
+    pub fn with_place(&self) -> String {
+        match self {
+            Self::Threw(ScriptError { file: Some(file), line: Some(line), message, .. }) => {
+                format!("{message} ({file}:{line})")
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 impl std::fmt::Display for CallFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -222,11 +234,15 @@ impl Extensions {
     ) -> Result<Value, CallFailure> {
         let (call, reply) = self.start_call(key, kind, payload)?;
         let mut guard = CancelOnDrop { extensions: self, key, call, armed: true };
-        let reply = reply.await;
+        let mut reply = reply;
+        let reply = match spin(&mut reply) {
+            Some(reply) => reply,
+            None => reply.await,
+        };
         guard.armed = false;
         match reply {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(CallFailure::Threw(error)),
+            Ok(Err(error)) => Err(CallFailure::Threw(tenon_isolate::locate(error))),
             Err(_) => Err(self.ended_call(key)),
         }
     }
@@ -254,13 +270,17 @@ impl Extensions {
         state.next_call += 1;
         let call = state.next_call;
         let running = state.map.get_mut(key);
-        let Some(Extension { isolate: Some(isolate), calls, .. }) = running else {
+        let Some(Extension { isolate: Some(isolate), calls, subscriber, .. }) = running else {
             drop(state);
             return Err(self.ended_call(key));
         };
         let (sender, receiver) = oneshot::channel();
         calls.insert(call, sender);
-        isolate.send(ToIsolate::Call { call, kind, payload });
+        // What happened before the call is heard of before the call.
+        if let Some(batch) = subscriber.as_ref().and_then(|subscriber| subscriber.take_batch()) {
+            isolate.send(ToIsolate::Events { batch });
+        }
+        isolate.send(ToIsolate::Call { call, kind, payload: payload.to_string() });
         Ok((call, receiver))
     }
 
@@ -278,6 +298,25 @@ impl Extensions {
         let error = state.map.get(key).and_then(|extension| extension.info.error.as_ref());
         let reason = error.map(|error| error.what.message.clone());
         CallFailure::Ended { id: format!("{}:{}", key.0, key.1), reason }
+    }
+}
+
+/// How long a caller looks for the reply before it goes to sleep. Many handlers take less time than putting
+/// a thread to sleep and waking it does; those that take longer cost this much.
+const SPIN: Duration = Duration::from_micros(40);
+
+/// Looks for a reply that comes at once.
+fn spin(reply: &mut oneshot::Receiver<Reply>) -> Option<Result<Reply, oneshot::error::RecvError>> {
+    let start = std::time::Instant::now();
+    loop {
+        match reply.try_recv() {
+            Ok(value) => return Some(Ok(value)),
+            Err(oneshot::error::TryRecvError::Closed) => return None,
+            Err(oneshot::error::TryRecvError::Empty) if start.elapsed() < SPIN => {
+                std::hint::spin_loop();
+            }
+            Err(oneshot::error::TryRecvError::Empty) => return None,
+        }
     }
 }
 

@@ -156,7 +156,7 @@ impl Runner<'_> {
         target: &HookTarget,
         mut input: Map<String, Value>,
     ) -> Result<Value, CallFailure> {
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = crate::ids::unique();
         input.insert("sessionId".into(), self.session_id.into());
         input.insert("timestamp".into(), chrono::Utc::now().timestamp_millis().into());
         input.insert("cwd".into(), self.cwd.to_string_lossy().into());
@@ -191,17 +191,10 @@ impl Runner<'_> {
     fn report(&self, hook: Hook, target: &HookTarget, failure: &CallFailure) -> String {
         let name = hook.name();
         let why = match failure {
-            CallFailure::Threw(error) => {
-                let place = match (&error.file, error.line) {
-                    (Some(file), Some(line)) => format!(" ({file}:{line})"),
-                    _ => String::new(),
-                };
-                format!("{name} of {} failed: {}{place}", target.id, error.message)
-            }
             CallFailure::Late(deadline) => {
                 format!("{name} of {} did not answer within {deadline:?}", target.id)
             }
-            CallFailure::Ended { .. } => format!("{name} of {} failed: {failure}", target.id),
+            failure => format!("{name} of {} failed: {}", target.id, failure.with_place()),
         };
         let consequence =
             if target.fails_closed { "it is declared failClosed" } else { "it was skipped" };

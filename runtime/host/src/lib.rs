@@ -13,6 +13,7 @@ mod extensions;
 pub mod front;
 pub mod grants;
 mod hooks;
+mod ids;
 mod logs;
 mod registry;
 pub mod session;

@@ -191,6 +191,8 @@ struct Facts {
     /// What extensions tell the agent before the next prompt.
     contexts: Vec<Context>,
     final_message: Option<String>,
+    /// The last turn was aborted.
+    aborted: bool,
     capabilities: Value,
     user_requests: u64,
     usage: Value,
@@ -244,6 +246,7 @@ impl Session {
             reasoning_effort: None,
             contexts: Vec::new(),
             final_message: None,
+            aborted: false,
             capabilities: Value::Null,
             user_requests: 0,
             usage: json!({}),
@@ -471,6 +474,11 @@ impl Session {
     /// Subscribes to events; `name` is told in the warning when the subscriber does not keep up.
     pub fn subscribe(&self, name: &str, filter: Filter) -> Arc<Subscriber> {
         self.0.bus.subscribe(name, filter)
+    }
+
+    /// Waits until extensions have seen every event so far. One that sleeps is waited for.
+    pub async fn drained(&self) {
+        self.0.bus.drained().await;
     }
 
     fn hooks(&self) -> Runner<'_> {

@@ -275,7 +275,7 @@ impl Driver<'_> {
 
     fn receive(&mut self, message: ToIsolate) -> Result<(), CoreError> {
         match message {
-            ToIsolate::Call { call, kind, payload } => self.dispatch(call, kind, &payload),
+            ToIsolate::Call { call, kind, payload } => self.dispatch(call, kind, payload),
             ToIsolate::Cancel { call: id, reason } => {
                 let arguments = [serde_json::json!(id), reason.into()];
                 call(&mut self.worker.runtime, &self.worker.functions.cancel, &arguments)
@@ -300,13 +300,8 @@ impl Driver<'_> {
         }
     }
 
-    fn dispatch(
-        &mut self,
-        id: CallId,
-        kind: CallKind,
-        payload: &serde_json::Value,
-    ) -> Result<(), CoreError> {
-        let arguments = [kind.as_str().into(), serde_json::json!(id), payload.clone()];
+    fn dispatch(&mut self, id: CallId, kind: CallKind, payload: String) -> Result<(), CoreError> {
+        let arguments = [kind.as_str().into(), serde_json::json!(id), payload.into()];
         call(&mut self.worker.runtime, &self.worker.functions.dispatch, &arguments)
     }
 

@@ -94,8 +94,9 @@ pub enum ToIsolate {
         call: CallId,
         /// What is called.
         kind: CallKind,
-        /// Arguments, as the SDK expects them for that kind.
-        payload: Value,
+        /// Arguments, as the SDK expects them for that kind, in JSON: the engine reads a text much
+        /// faster than values can be made for it one by one.
+        payload: String,
     },
     /// Abort a call: its `invocation.signal` fires.
     Cancel {

@@ -1,4 +1,5 @@
-//! The record of a session: `events.jsonl`, one event a line, each written before anybody sees it.
+//! The record of a session: `events.jsonl`, one event a line, each written before anybody sees it; only
+//! details of others may be a moment late.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,6 +16,9 @@ use super::Recorded;
 
 /// The name of the file in a session's folder.
 pub const FILE_NAME: &str = "events.jsonl";
+
+/// Details wait for the next event, up to so many bytes.
+const MAX_WAITING_BYTES: usize = 64 * 1024;
 
 /// A session's record could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +41,8 @@ enum Place {
         /// Bytes of whole lines.
         length: u64,
         last_id: Option<String>,
+        /// Lines that are not written yet.
+        waiting: Vec<u8>,
         /// The disk refused a line; said once, and tried again with the next.
         refused: bool,
     },
@@ -68,6 +74,7 @@ impl Journal {
                 file: Arc::new(file),
                 length: whole as u64,
                 last_id,
+                waiting: Vec::new(),
                 refused: false,
             })
         };
@@ -82,29 +89,46 @@ impl Journal {
         }
     }
 
-    /// Adds an event: one line in one write, so that a crash leaves whole lines, or half a line at the
-    /// very end.
-    pub fn append(&mut self, event: &Arc<Recorded>) {
-        match &mut self.0 {
-            Place::Memory(events) => events.push(event.clone()),
-            Place::File { file, length, last_id, refused, .. } => {
-                let line = format!("{}\n", event.text);
-                match (&**file).write_all(line.as_bytes()) {
-                    Ok(()) => {
-                        *length += line.len() as u64;
-                        *last_id = Some(event.event.id.clone());
-                        *refused = false;
-                    }
-                    Err(error) => {
-                        // Whatever was written of the line would spoil the next.
-                        let _ = file.set_len(*length);
-                        if !std::mem::replace(refused, true) {
-                            log_refusal(&error);
-                        }
-                    }
+    /// Adds an event. A detail may wait for the next event or flush.
+    pub fn append(&mut self, event: &Arc<Recorded>, is_detail: bool) {
+        let flush = match &mut self.0 {
+            Place::Memory(events) => {
+                events.push(event.clone());
+                false
+            }
+            Place::File { last_id, waiting, .. } => {
+                waiting.extend_from_slice(event.text.as_bytes());
+                waiting.push(b'\n');
+                *last_id = Some(event.event.id.clone());
+                !is_detail || waiting.len() > MAX_WAITING_BYTES
+            }
+        };
+        if flush {
+            self.flush();
+        }
+    }
+
+    /// Writes what waits: whole lines in one write, so that a crash leaves whole lines, or half a line at
+    /// the very end.
+    pub fn flush(&mut self) {
+        let Place::File { file, length, waiting, refused, .. } = &mut self.0 else { return };
+        if waiting.is_empty() {
+            return;
+        }
+        match (&**file).write_all(waiting) {
+            Ok(()) => {
+                *length += waiting.len() as u64;
+                *refused = false;
+            }
+            Err(error) => {
+                // Whatever was written of the lines would spoil the next.
+                let _ = file.set_len(*length);
+                if !std::mem::replace(refused, true) {
+                    log_refusal(&error);
                 }
             }
         }
+        waiting.clear();
     }
 
     /// Reads without holding anything up.
@@ -199,8 +223,9 @@ mod tests {
     fn what_was_written_is_there_after_a_crash_in_the_middle_of_a_line() {
         let temp = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(temp.path()).unwrap();
-        journal.append(&event("one"));
-        journal.append(&event("two"));
+        journal.append(&event("one"), false);
+        journal.append(&event("two"), true);
+        journal.flush();
         drop(journal);
         let path = temp.path().join(FILE_NAME);
         let whole = std::fs::read(&path).unwrap();
@@ -209,7 +234,7 @@ mod tests {
         let mut journal = Journal::open(temp.path()).unwrap();
         assert_eq!(journal.last_id().as_deref(), Some("two"));
         assert_eq!(std::fs::read(&path).unwrap(), whole);
-        journal.append(&event("three"));
+        journal.append(&event("three"), false);
         let events = journal.reader().read().unwrap();
         let ids: Vec<_> = events.iter().map(|event| event["id"].as_str().unwrap()).collect();
         assert_eq!(ids, ["one", "two", "three"]);

@@ -118,7 +118,7 @@ impl Queue {
                 "message": format!("{count} events were dropped because {name} did not keep up"),
                 "count": count,
             }),
-            id: uuid::Uuid::new_v4().to_string(),
+            id: crate::ids::unique(),
             timestamp: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
             parent_id: None,
             ephemeral: true,

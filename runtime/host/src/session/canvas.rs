@@ -89,7 +89,7 @@ impl Session {
     pub async fn open_canvas(&self, request: OpenCanvasRequest) -> Result<OpenCanvas, CanvasFault> {
         let listing = self.declared(&request)?;
         check_input(listing.canvas.input_schema.as_ref(), request.input.as_ref())?;
-        let instance_id = request.instance_id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let instance_id = request.instance_id.unwrap_or_else(crate::ids::unique);
         let taken = self.open_list().iter().find(|open| open.instance_id == instance_id).cloned();
         if taken.is_some_and(|open| {
             open.canvas_id != listing.canvas_id || open.extension_id != listing.extension_id

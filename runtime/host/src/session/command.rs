@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 use tenon_isolate::message::CallKind;
+use tenon_isolate::message::LogLevel;
 
 use super::Session;
 use super::pending::Kind;
@@ -94,7 +95,7 @@ impl Session {
         });
         let outcome = tokio::select! {
             reply = self.0.extensions.call(&key, CallKind::Command, payload) => {
-                reply.map(drop).map_err(|failure| failure.to_string())
+                reply.map(drop).map_err(|failure| failure.with_place())
             }
             answer = pending.answered() => match answer["error"].as_str() {
                 Some(error) => Err(error.to_owned()),
@@ -106,6 +107,7 @@ impl Session {
         let mut completed = json!({ "requestId": id });
         if let Err(error) = &outcome {
             completed["error"] = error.to_string().into();
+            self.0.extensions.note(&key, LogLevel::Error, error.to_string());
             let data = json!({ "errorType": "command", "message": error.to_string() });
             self.emit("session.error", data);
         }

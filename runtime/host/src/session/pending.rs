@@ -37,7 +37,7 @@ pub struct Waiting<'a> {
 impl Pending {
     /// Opens a request.
     pub fn open(&self, kind: Kind) -> Waiting<'_> {
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = crate::ids::unique();
         let (sender, answer) = oneshot::channel();
         self.lock().insert(id.clone(), (kind, sender));
         Waiting { pending: self, id, answer }

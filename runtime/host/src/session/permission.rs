@@ -90,7 +90,8 @@ impl Session {
             Ok(Value::Null) => None,
             Ok(answer) => Some(answer),
             Err(failure) => {
-                let message = format!("{handler} of {id} failed: {failure}; it was skipped");
+                let message =
+                    format!("{handler} of {id} failed: {}; it was skipped", failure.with_place());
                 let level = tenon_isolate::message::LogLevel::Error;
                 self.0.extensions.note(key, level, &message);
                 let data = json!({

@@ -196,7 +196,7 @@ impl Session {
     /// Queues a message for the agent; returns its id.
     pub fn send(&self, message: Message) -> Result<String, SendError> {
         let Some(agent) = &self.0.options.agent else { return Err(SendError::NoAgent) };
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = crate::ids::unique();
         let steer = message.delivery == Delivery::Immediate && agent.can_steer();
         let queued = Queued { id: id.clone(), message, delivery: "queued", prepared: None };
         let begin = self.0.queue.push(queued)?;

@@ -48,7 +48,7 @@ impl Session {
             "agentType": call.kind,
         });
         self.emit("subagent.started", data);
-        let chain = SubagentStart { agent: input(call), contexts: Vec::new() };
+        let chain = SubagentStart { agent: self.describe(call), contexts: Vec::new() };
         self.hooks().run(chain).await.contexts
     }
 
@@ -60,7 +60,7 @@ impl Session {
         response: &str,
     ) -> SubagentEnd {
         let chain = SubagentStop {
-            agent: input(call),
+            agent: self.describe(call),
             stop_reason: stop_reason.to_owned(),
             response: response.to_owned(),
             blocked: Vec::new(),
@@ -90,9 +90,15 @@ impl Session {
         });
         self.emit("subagent.failed", data);
     }
-}
 
-fn input(call: &SubagentCall) -> Map<String, Value> {
-    let fields = [("agentId", &call.id), ("agentName", &call.name), ("agentType", &call.kind)];
-    fields.map(|(field, value)| (field.to_owned(), value.as_str().into())).into_iter().collect()
+    /// What hooks are told of a sub-agent.
+    fn describe(&self, call: &SubagentCall) -> Map<String, Value> {
+        let fields = [("agentId", &call.id), ("agentName", &call.name), ("agentType", &call.kind)];
+        let text = |(field, value): (&str, &String)| (field.to_owned(), value.as_str().into());
+        let mut described: Map<_, _> = fields.map(text).into_iter().collect();
+        if let Some(path) = self.transcript() {
+            described.insert("transcriptPath".into(), path.into());
+        }
+        described
+    }
 }

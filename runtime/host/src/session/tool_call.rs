@@ -162,7 +162,7 @@ impl Session {
             let available = self.tools().into_iter().map(|listing| listing.tool.name).collect();
             return Err(CallError::UnknownTool { name: call.name, available });
         };
-        let id = call.id.unwrap_or_else(|| format!("call-{}", uuid::Uuid::new_v4()));
+        let id = call.id.unwrap_or_else(|| format!("call-{}", crate::ids::unique()));
         let caller = Caller {
             tool_call_id: id,
             tool_name: call.name,
@@ -233,7 +233,7 @@ impl Session {
                 "toolDescription": tool.description,
                 "args": args,
             });
-            return self.person_permits(&request, "the person").await;
+            return self.person_permits(&request, None).await;
         };
         let because = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         match decision {
@@ -250,22 +250,32 @@ impl Session {
                     "hookMessage": reason,
                     "extensionName": by,
                 });
-                let who = format!("preToolUse hook of {by}");
-                self.person_permits(&request, &format!("{who}{because}")).await
+                self.person_permits(&request, Some((&by, &because))).await
             }
         }
     }
 
-    async fn person_permits(&self, request: &Value, who: &str) -> Result<(), ToolResult> {
+    /// Asks for permission; `hook` is the extension that wants it asked for, and its reason.
+    async fn person_permits(
+        &self,
+        request: &Value,
+        hook: Option<(&str, &str)>,
+    ) -> Result<(), ToolResult> {
         let decision = self.request_permission(request).await;
         if decision.is_approved() {
             return Ok(());
         }
-        let said = decision.feedback.map(|said| format!(" ({said})")).unwrap_or_default();
-        Err(ToolResult::denied(if decision.kind == NOBODY_TO_ASK {
-            format!("Denied by {who} (unable to ask the person for confirmation)")
-        } else {
-            format!("Denied by the person, asked by {who}{said}")
+        let nobody = decision.kind == NOBODY_TO_ASK;
+        let said = decision.feedback.map(|said| format!(": {said}")).unwrap_or_default();
+        Err(ToolResult::denied(match hook {
+            None if nobody => "Denied: there is nobody to ask for permission".to_owned(),
+            None => format!("Denied by the person{said}"),
+            Some((by, because)) if nobody => format!(
+                "Denied by preToolUse hook of {by} (unable to ask the person for confirmation){because}"
+            ),
+            Some((by, because)) => {
+                format!("Denied by the person{said} (asked by preToolUse hook of {by}{because})")
+            }
         }))
     }
 

@@ -32,9 +32,14 @@ impl Session {
     /// Works until nothing waits.
     pub(super) async fn work(self) {
         let idle = || {
-            let mode = self.facts().mode.clone();
-            self.emit_ephemeral("assistant.idle", json!({}));
-            self.emit_ephemeral("session.idle", json!({ "mode": mode }));
+            let (mode, aborted) = {
+                let mut facts = self.facts();
+                (facts.mode.clone(), std::mem::take(&mut facts.aborted))
+            };
+            let mut data = if aborted { json!({ "aborted": true }) } else { json!({}) };
+            self.emit_ephemeral("assistant.idle", data.clone());
+            data["mode"] = mode.into();
+            self.emit_ephemeral("session.idle", data);
         };
         while let Some(queued) = self.0.queue.next(idle) {
             self.emit_ephemeral("pending_messages.modified", json!({}));
@@ -50,6 +55,7 @@ impl Session {
             return;
         }
         self.0.queue.clear();
+        self.facts().aborted = true;
         self.emit("abort", json!({ "reason": reason }));
         self.0.aborts.send_modify(|count| *count += 1);
     }
@@ -78,8 +84,8 @@ impl Session {
             "" => submitted.prompt.clone(),
             added => format!("{}\n\n{added}", submitted.prompt),
         };
-        let transformed =
-            self.hooks().run(Transformed { prompt: submitted.prompt, transformed }).await;
+        let chain = Transformed { prompt: message.prompt.clone(), transformed };
+        let transformed = self.hooks().run(chain).await;
         let text = transformed.transformed;
         let mut data = json!({
             "content": message.display_prompt.as_ref().unwrap_or(&message.prompt),
@@ -149,12 +155,13 @@ impl Session {
         self.emit("assistant.turn_start", start);
         let mut working = agent.prompt(&turn, prompt);
         let outcome = tokio::select! {
-            outcome = &mut working => outcome,
+            biased;
             () = turn.cancelled() => {
                 agent.cancel();
                 let stopped = tokio::time::timeout(CANCEL_DEADLINE, &mut working).await;
                 stopped.unwrap_or(Ok(StopReason::cancelled()))
             }
+            outcome = &mut working => outcome,
         };
         drop(working);
         turn.finish();
@@ -165,13 +172,9 @@ impl Session {
 
     /// Asks extensions whether the agent may stop; what it is told if it may not.
     async fn keep_going(&self, reason: &StopReason, blocks: u32) -> Option<AgentPrompt> {
-        let transcript = self.0.options.record.then(|| {
-            let path = self.folder().join(crate::events::FILE_NAME);
-            path.to_string_lossy().into_owned()
-        });
         let chain = AgentStop {
             stop_reason: reason.0.clone(),
-            transcript,
+            transcript: self.transcript(),
             active: blocks > 0,
             blocked: Vec::new(),
         };
@@ -190,7 +193,7 @@ impl Session {
             return None;
         }
         let text = lifecycle::reasons(&blocked);
-        let message_id = uuid::Uuid::new_v4().to_string();
+        let message_id = crate::ids::unique();
         let data = json!({
             "content": text,
             "transformedContent": text,
@@ -200,6 +203,12 @@ impl Session {
         });
         self.emit("user.message", data);
         Some(AgentPrompt { message_id, text, ..AgentPrompt::default() })
+    }
+
+    /// Where the session is recorded, if it is.
+    pub(super) fn transcript(&self) -> Option<String> {
+        let path = self.folder().join(crate::events::FILE_NAME);
+        self.0.options.record.then(|| path.to_string_lossy().into_owned())
     }
 
     /// Asks extensions what to do about an error; true if it is to be tried again.
@@ -256,7 +265,7 @@ struct Text {
 impl Turn {
     fn new(session: Session) -> Self {
         let aborts = *session.0.aborts.borrow();
-        Self { session, id: uuid::Uuid::new_v4().to_string(), aborts, text: Mutex::default() }
+        Self { session, id: crate::ids::unique(), aborts, text: Mutex::default() }
     }
 
     /// Identifies it in events.
@@ -328,7 +337,7 @@ impl Turn {
     }
 
     fn say(&self, id: Option<String>, text: &str) {
-        let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let id = id.unwrap_or_else(crate::ids::unique);
         self.session.facts().final_message = Some(text.to_owned());
         let mut data = json!({ "messageId": id, "content": text, "turnId": self.id });
         if let Some(model) = self.session.facts().model.clone() {
@@ -338,7 +347,7 @@ impl Turn {
     }
 
     fn think(&self, id: Option<String>, text: &str) {
-        let id = id.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let id = id.unwrap_or_else(crate::ids::unique);
         self.session.emit("assistant.reasoning", json!({ "reasoningId": id, "content": text }));
     }
 
@@ -351,7 +360,7 @@ impl Turn {
 /// Adds to what was said so far; returns its id and whether it has just begun.
 fn append(so_far: &mut Option<(String, String)>, text: &str) -> (String, bool) {
     let is_new = so_far.is_none();
-    let (id, all) = so_far.get_or_insert_with(|| (uuid::Uuid::new_v4().to_string(), String::new()));
+    let (id, all) = so_far.get_or_insert_with(|| (crate::ids::unique(), String::new()));
     all.push_str(text);
     (id.clone(), is_new)
 }

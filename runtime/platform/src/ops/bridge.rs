@@ -71,8 +71,11 @@ pub enum RequestError {
 pub async fn op_tenon_request(
     state: Rc<RefCell<OpState>>,
     #[string] method: String,
-    #[serde] params: serde_json::Value,
+    #[string] params: String,
 ) -> Result<serde_json::Value, RequestError> {
+    let params = serde_json::from_str(&params).map_err(|error| {
+        RequestError::Refused(format!("the parameters of {method} cannot be read: {error}"))
+    })?;
     let (sender, receiver) = oneshot::channel();
     {
         let mut state = state.borrow_mut();
@@ -88,19 +91,14 @@ pub async fn op_tenon_request(
     }
 }
 
-/// Sends the outcome of a call: a value, or an error in the shape of [`ScriptError`].
-#[op2]
-pub fn op_tenon_reply(
-    state: &mut OpState,
-    #[number] call: u64,
-    ok: bool,
-    #[serde] value: serde_json::Value,
-) {
+/// Sends the outcome of a call, in JSON: a value, or an error in the shape of [`ScriptError`].
+#[op2(fast)]
+pub fn op_tenon_reply(state: &mut OpState, #[number] call: u64, ok: bool, #[string] text: String) {
+    let unreadable = |error: serde_json::Error| ScriptError::message(error.to_string());
     let result = if ok {
-        Ok(value)
+        serde_json::from_str(&text).map_err(unreadable)
     } else {
-        Err(serde_json::from_value(value)
-            .unwrap_or_else(|error| ScriptError::message(error.to_string())))
+        Err(serde_json::from_str(&text).unwrap_or_else(unreadable))
     };
     state.borrow::<Bridge>().send(FromIsolate::Reply { call, result });
 }

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::process::Stdio;
 use std::time::Instant;
 
-use super::Measurement;
 use super::process;
+use super::start::Measurement;
 use crate::args::BenchStart;
 
 /// The release of the SDK whose contract ours follows.
@@ -32,7 +32,7 @@ console.log("ready");
 
 /// Starts the processes one after the other, measures each, and all of them idle together.
 pub fn measure(bench: &BenchStart, home: &Path) -> Result<Measurement, String> {
-    let folder = sdk_folder(bench, home)?;
+    let folder = sdk_folder(bench.sdk.as_deref(), home)?;
     let module = folder.join("tenon-bench.mjs");
     std::fs::write(&module, MODULE).map_err(|error| error.to_string())?;
     let mut running = Processes(Vec::new());
@@ -85,8 +85,8 @@ impl Drop for Processes {
 }
 
 /// A folder with the SDK in its `node_modules`; installed if it is not there.
-fn sdk_folder(bench: &BenchStart, home: &Path) -> Result<PathBuf, String> {
-    let folder = bench.sdk.clone().unwrap_or_else(|| home.join("bench"));
+pub fn sdk_folder(given: Option<&Path>, home: &Path) -> Result<PathBuf, String> {
+    let folder = given.map_or_else(|| home.join("bench"), Path::to_owned);
     if folder.join("node_modules/@github/copilot-sdk").is_dir() {
         return Ok(folder);
     }

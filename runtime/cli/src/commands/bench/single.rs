@@ -20,8 +20,8 @@ use tenon_host::isolate::message::LoadSpec;
 use tenon_host::isolate::message::ReadyReport;
 use tenon_host::isolate::message::ToIsolate;
 
-use super::Measurement;
 use super::process;
+use super::start::Measurement;
 use crate::error::CliError;
 
 const BARE: &str = "bare isolate, no platform";

@@ -1,0 +1,248 @@
+//! `tenon bench events`: a stream of events to many extensions.
+//!
+//! The stream runs twice, once as it is and once with one more subscriber that sleeps. What the others
+//! get, and when, must not differ.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::json;
+use tenon_host::Session;
+use tenon_host::SessionOptions;
+use tenon_host::isolate::engine_info;
+use tenon_host::session::EndReason;
+use tenon_host::session::ToolCall;
+
+use super::process;
+use crate::args::Args;
+use crate::args::BenchEvents;
+use crate::error::CliError;
+use crate::output;
+use crate::output::BOLD;
+use crate::output::DIM;
+use crate::output::Progress;
+use crate::output::RED;
+use crate::output::Table;
+
+/// Events are emitted in bursts this far apart, as deltas of a model's answer come.
+const BURST: Duration = Duration::from_millis(5);
+
+/// Counts events and measures how late some of them are.
+const LISTENER: &str = r#"
+import { joinSession } from "@github/copilot-sdk/extension";
+const late = [];
+let count = 0, next = 0, disorder = 0, dropped = 0;
+const session = await joinSession({ tools: [{
+  name: "report_NUMBER",
+  description: "x",
+  handler: () => {
+    late.sort((a, b) => a - b);
+    const report = { count, disorder, dropped, p50: late[late.length >> 1] ?? 0, p99: late[Math.floor(late.length * 0.99)] ?? 0 };
+    count = next = disorder = dropped = late.length = 0;
+    return report;
+  },
+}] });
+session.on("bench.tick", ({ data }) => {
+  if (data.number !== next) disorder += 1;
+  next = data.number + 1;
+  count += 1;
+  if (count % 16 === 0) late.push(performance.timeOrigin + performance.now() - data.at);
+});
+session.on("session.warning", ({ data }) => { dropped += data.count ?? 0; });
+"#;
+
+/// Takes the first event and then sleeps, holding its thread.
+const SLEEPER: &str = r#"
+import { joinSession } from "@github/copilot-sdk/extension";
+const session = await joinSession({});
+session.on("bench.tick", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000));
+"#;
+
+/// One run of the stream.
+#[derive(Debug, Serialize)]
+struct Stream {
+    case: String,
+    engine: String,
+    subscribers: usize,
+    events: u64,
+    events_per_second: f64,
+    /// Events that did not arrive, over all subscribers that do not sleep.
+    lost: u64,
+    /// Events that arrived in another order than they were emitted in.
+    out_of_order: u64,
+    /// How late events arrived, in milliseconds: the median over subscribers.
+    p50_ms: f64,
+    p99_ms: f64,
+    /// Share of one core that the whole program used.
+    cores: f64,
+    /// Private memory after a fifth of the stream and at its end, in megabytes.
+    memory_early_mb: f64,
+    memory_late_mb: f64,
+}
+
+pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError> {
+    let folder = tempfile::tempdir()?;
+    let mut streams = Vec::new();
+    for (case, sleeper) in [("stream", false), ("one sleeps", true)] {
+        let progress = Progress::start(&format!("streaming events, {case} ..."));
+        streams.push(stream(&folder.path().join(case), case, bench, sleeper).await?);
+        drop(progress);
+    }
+    let ratio = streams[1].p50_ms / streams[0].p50_ms;
+    if args.json {
+        output::json(&json!({ "streams": streams, "latency_ratio": ratio }))?;
+    } else {
+        print(&streams, ratio);
+    }
+    let lost: u64 = streams.iter().map(|stream| stream.lost + stream.out_of_order).sum();
+    if lost > 0 {
+        return Err(CliError::new(format!("{lost} events were lost or out of order")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn stream(
+    folder: &Path,
+    case: &str,
+    bench: &BenchEvents,
+    sleeper: bool,
+) -> Result<Stream, CliError> {
+    let session = session(folder, bench.extensions, sleeper).await?;
+    // A first round for compilers and caches.
+    emit(&session, bench.rate, Duration::from_secs(1), |_| {}).await;
+    reports(&session, bench.extensions).await?;
+    let me = std::process::id();
+    let mut early = 0;
+    let cpu = process::cpu_ms(me);
+    let started = Instant::now();
+    let length = Duration::from_secs(bench.seconds);
+    let events = emit(&session, bench.rate, length, |passed| {
+        if early == 0 && passed > length / 5 {
+            early = process::private_bytes(me);
+        }
+    })
+    .await;
+    let late = process::private_bytes(me);
+    let cores = (process::cpu_ms(me) - cpu) / (started.elapsed().as_secs_f64() * 1000.0);
+    let per_second = events as f64 / started.elapsed().as_secs_f64();
+    let reports = reports(&session, bench.extensions).await?;
+    session.end(EndReason::Complete).await;
+    let sum = |field: &str| reports.iter().filter_map(|report| report[field].as_u64()).sum::<u64>();
+    let middle = |field: &str| {
+        process::median(reports.iter().filter_map(|report| report[field].as_f64()).collect())
+    };
+    Ok(Stream {
+        case: case.to_owned(),
+        engine: engine_info().name.to_owned(),
+        subscribers: bench.extensions + usize::from(sleeper),
+        events,
+        events_per_second: per_second,
+        lost: events * bench.extensions as u64 - sum("count"),
+        out_of_order: sum("disorder"),
+        p50_ms: middle("p50"),
+        p99_ms: middle("p99"),
+        cores,
+        memory_early_mb: early as f64 / 1e6,
+        memory_late_mb: late as f64 / 1e6,
+    })
+}
+
+async fn session(folder: &Path, count: usize, sleeper: bool) -> Result<Session, CliError> {
+    let extensions = folder.join("extensions");
+    let listeners =
+        (0..count).map(|n| (format!("listener-{n}"), LISTENER.replace("NUMBER", &n.to_string())));
+    let sleeper = sleeper.then(|| ("sleeper".to_owned(), SLEEPER.to_owned()));
+    for (name, source) in listeners.chain(sleeper) {
+        std::fs::create_dir_all(extensions.join(&name))?;
+        std::fs::write(extensions.join(name).join("extension.mjs"), source)?;
+    }
+    let options = SessionOptions {
+        extension_folders: vec![extensions],
+        record: true,
+        ..SessionOptions::new(folder.to_owned(), folder.join("home"))
+    };
+    let session = Session::new(options)?;
+    session.load().await;
+    Ok(session)
+}
+
+/// Emits at a rate for a time; how many that were.
+async fn emit(
+    session: &Session,
+    rate: u64,
+    length: Duration,
+    mut look: impl FnMut(Duration),
+) -> u64 {
+    let started = Instant::now();
+    let mut number = 0;
+    let mut ticks = tokio::time::interval(BURST);
+    loop {
+        ticks.tick().await;
+        let passed = started.elapsed();
+        let due = (passed.min(length).as_secs_f64() * rate as f64) as u64;
+        while number < due {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let at = now.as_secs_f64() * 1000.0;
+            let data = json!({ "number": number, "at": at, "deltaContent": "a few words of text" });
+            session.emit_ephemeral("bench.tick", data);
+            number += 1;
+        }
+        look(passed);
+        if passed >= length {
+            return number;
+        }
+    }
+}
+
+/// What every listener has seen since it was last asked.
+async fn reports(session: &Session, count: usize) -> Result<Vec<Value>, CliError> {
+    // One that sleeps takes its time.
+    let _ = tokio::time::timeout(Duration::from_secs(2), session.drained()).await;
+    let mut reports = Vec::new();
+    for number in 0..count {
+        let call = ToolCall::new(format!("report_{number}"), json!({}));
+        let outcome = session.call_tool(call).await;
+        let outcome = outcome.map_err(|error| CliError::new(error.to_string()))?;
+        reports.push(serde_json::from_str(&outcome.result.text_result_for_llm)?);
+    }
+    Ok(reports)
+}
+
+fn print(streams: &[Stream], ratio: f64) {
+    let columns = [
+        "CASE",
+        ">SUBSCRIBERS",
+        ">EVENTS/s",
+        ">LOST",
+        ">P50 ms",
+        ">P99 ms",
+        ">CORES",
+        ">EARLY MB",
+        ">LATE MB",
+    ];
+    let mut table = Table::new(&columns);
+    let plain = anstyle::Style::new();
+    for stream in streams {
+        table.row(vec![
+            (stream.case.clone(), BOLD),
+            (stream.subscribers.to_string(), plain),
+            (format!("{:.0}", stream.events_per_second), plain),
+            (stream.lost.to_string(), if stream.lost > 0 { RED } else { plain }),
+            (format!("{:.2}", stream.p50_ms), plain),
+            (format!("{:.2}", stream.p99_ms), plain),
+            (format!("{:.2}", stream.cores), plain),
+            (format!("{:.1}", stream.memory_early_mb), plain),
+            (format!("{:.1}", stream.memory_late_mb), plain),
+        ]);
+    }
+    table.print();
+    output::line("");
+    output::line(format_args!(
+        "{DIM}With one that sleeps, events reach the others {ratio:.2} times as late, at p50.{DIM:#}"
+    ));
+}
