@@ -10,7 +10,7 @@
 .DEFAULT_GOAL := help
 # The steps share one target folder, so side by side they would only wait for cargo's lock.
 .NOTPARALLEL:
-.PHONY: help demo test build bench lint fmt setup engine install tools
+.PHONY: help demo test build bench lint types fmt setup engine install tools
 
 ifneq ($(filter-out v8 quickjs,$(ENGINE)),)
 $(error ENGINE=$(ENGINE): the engines are v8 and quickjs)
@@ -40,6 +40,9 @@ bench: build ## Build, then measure what it costs to start extensions
 
 lint: setup ## Check formatting, clippy's lints and the documentation; no warning passes
 	@scripts/task.sh lint $(engine)
+
+types: ## Check the extensions with tsc --strict, and the SDK's names against the public SDK's
+	@scripts/types.sh
 
 fmt: ## Format the Rust code
 	@scripts/task.sh fmt

@@ -10,25 +10,37 @@ const START = "start of session";
 const START_WAIT_MS = 2_000;
 const END_WAIT_MS = 10_000;
 
+/** @type {import("@github/copilot-sdk").CopilotSession} */
 let session;
 let folder = process.cwd();
 let prompt = "";
 let restored = ""; // what the agent has to be told with the next prompt
 let quiet = false; // the reason why there are no checkpoints was given
+/** @type {Promise<unknown>} */
 let queue = Promise.resolve();
 
+/** @param {string} text */
 const failure = (text) => ({ textResultForLlm: text, resultType: "failure" });
+/** @param {string} text */
 const firstLine = (text) => (text.trim().split("\n")[0] ?? "").trim().slice(0, MAX_TITLE);
+/** @param {Promise<unknown>} promise @param {number} ms */
 const within = (promise, ms) => Promise.race([promise, new Promise((resolve) => setTimeout(resolve, ms).unref?.())]);
 
-/** One at a time: a restore must not meet a snapshot half way. */
+/**
+ * One at a time: a restore must not meet a snapshot half way.
+ * @template Result
+ * @param {() => Promise<Result>} work
+ */
 function inTurn(work) {
   const result = queue.then(work);
   queue = result.catch(() => {});
   return result;
 }
 
-/** Never throws: a checkpoint that cannot be made must not disturb the turn. */
+/**
+ * Never throws: a checkpoint that cannot be made must not disturb the turn.
+ * @param {string} title
+ */
 function takeCheckpoint(title) {
   return inTurn(async () => {
     try {
@@ -36,7 +48,7 @@ function takeCheckpoint(title) {
       quiet = false;
       if (title === START && (await list(repository, session.sessionId)).length > 0) return; // loaded again
       await snapshot(repository, session.sessionId, title || "(no prompt)");
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (quiet) return;
       quiet = true;
       const level = error instanceof NoRepository ? "info" : "warning";
@@ -50,17 +62,20 @@ const turnEnded = () => takeCheckpoint(firstLine(prompt));
 async function describeCheckpoints() {
   const all = await inTurn(async () => list(await findRepository(folder), session.sessionId));
   if (all.length === 0) return "No checkpoints yet.";
-  const width = String(all.at(-1).number).length;
+  const width = String(all[all.length - 1].number).length;
   return all
     .map(({ number, time, title, files }) => `${String(number).padStart(width)}  ${stamp(time)}  ${files} ${files === 1 ? "file" : "files"}  ${title}`)
     .join("\n");
 }
 
+/** @param {Date} time */
 function stamp(time) {
+  /** @param {number} value */
   const two = (value) => String(value).padStart(2, "0");
   return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
 }
 
+/** @param {unknown} given */
 async function restoreCheckpoint(given) {
   const text = String(given ?? "").trim().replace(/^#/, "");
   if (!/^\d{1,9}$/.test(text)) throw new RangeError(`"${text}" is not the number of a checkpoint. /checkpoints lists them.`);
@@ -95,7 +110,7 @@ session = await joinSession({
       handler: async () => {
         try {
           await session.log(await describeCheckpoints());
-        } catch (error) {
+        } catch (/** @type {any} */ error) {
           await session.log(`checkpoint: ${error.message}`, { level: "warning" });
         }
       },
@@ -108,7 +123,7 @@ session = await joinSession({
           const text = await restoreCheckpoint(args);
           restored = `The person has changed the files: ${text} Read files again before you edit them.`;
           await session.log(text);
-        } catch (error) {
+        } catch (/** @type {any} */ error) {
           await session.log(`checkpoint: nothing was restored: ${error.message}`, { level: "error" });
         }
       },

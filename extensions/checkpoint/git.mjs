@@ -10,6 +10,11 @@ import path from "node:path";
 const TIMEOUT_MS = 120_000;
 const KEEP = 50;
 
+/**
+ * @typedef {{ folder: string, root: string, index: string }} Repository
+ * @typedef {(args: string[], input?: string, cwd?: string) => Promise<string>} Git runs it on an index of its own
+ */
+
 /** A folder that has no working tree; says why. */
 export class NoRepository extends Error {}
 
@@ -20,6 +25,7 @@ const SETTINGS = [
   "submodule.recurse=false", "advice.addEmbeddedRepo=false", "gc.auto=0", "i18n.commitEncoding=utf-8",
 ].flatMap((setting) => ["-c", setting]);
 
+/** @param {Record<string, string>} extra */
 function environment(extra) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_")); // a caller's GIT_DIR is not ours
   const who = { NAME: "checkpoint", EMAIL: "checkpoint@localhost" };
@@ -27,18 +33,26 @@ function environment(extra) {
   return { ...Object.fromEntries([...inherited, ...identity]), LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", ...extra };
 }
 
-/** Runs git and gives its output; a failure is an Error with git's own words and its exit code. */
+/**
+ * Runs git and gives its output; a failure is an Error with git's own words and its exit code.
+ * @param {string} cwd
+ * @param {string[]} args
+ * @param {{ input?: string, env?: Record<string, string> }} [options]
+ * @returns {Promise<string>}
+ */
 function git(cwd, args, { input = "", env = {} } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn("git", [...SETTINGS, ...args], { cwd, env: environment(env), stdio: ["pipe", "pipe", "pipe"], windowsHide: true });
+    /** @type {Buffer[]} */
     const out = [];
+    /** @type {Buffer[]} */
     const err = [];
     const timer = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
     child.stdout.on("data", (chunk) => out.push(chunk));
     child.stderr.on("data", (chunk) => err.push(chunk));
     child.stdin.on("error", () => {}); // git may end without reading all of it
     child.stdin.end(input);
-    child.on("error", (error) => {
+    child.on("error", (/** @type {NodeJS.ErrnoException} */ error) => {
       clearTimeout(timer);
       reject(error.code === "ENOENT" ? new NoRepository("git is not installed") : error);
     });
@@ -51,25 +65,35 @@ function git(cwd, args, { input = "", env = {} } = {}) {
   });
 }
 
-/** The working tree that a folder belongs to, or belonged to before it was removed. */
+/**
+ * The working tree that a folder belongs to, or belonged to before it was removed.
+ * @param {string} given
+ * @returns {Promise<Repository>}
+ */
 export async function findRepository(given) {
   let folder = given;
   while (!existsSync(folder) && folder !== path.dirname(folder)) folder = path.dirname(folder);
   let lines;
   try {
     lines = (await git(folder, ["rev-parse", "--show-toplevel", "--git-path", "index"])).split("\n");
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     if (error instanceof NoRepository) throw error;
     throw new NoRepository(/not a git repository/.test(error.message) ? `${folder} is not in a git repository` : error.message.split("\n")[0]);
   }
   return { folder, root: lines[0], index: path.resolve(folder, lines[1]) };
 }
 
-/** A copy of the index, brought up to date with all files that are not ignored. */
+/**
+ * A copy of the index, brought up to date with all files that are not ignored.
+ * @template Result
+ * @param {Repository} repository
+ * @param {(run: Git) => Promise<Result>} work
+ */
 async function withIndex(repository, work) {
   const folder = await mkdtemp(path.join(os.tmpdir(), "checkpoint-"));
   try {
     const file = path.join(folder, "index");
+    /** @type {Git} */
     const run = (args, input, cwd = repository.root) => git(cwd, args, { input, env: { GIT_INDEX_FILE: file } });
     await copyFile(repository.index, file).catch((error) => {
       if (error.code !== "ENOENT") throw error; // nothing was ever added
@@ -84,9 +108,14 @@ async function withIndex(repository, work) {
   }
 }
 
+/** @param {string} sessionId */
 const prefixOf = (sessionId) => `refs/tenon/checkpoints/${sessionId.replace(/[^A-Za-z0-9_-]+/g, "-") || "session"}`;
 
-/** All checkpoints of a session, oldest first: number, ref, commit, tree, time, title, files. */
+/**
+ * All checkpoints of a session, oldest first: number, ref, commit, tree, time, title, files.
+ * @param {Repository} repository
+ * @param {string} sessionId
+ */
 export async function list(repository, sessionId) {
   const prefix = prefixOf(sessionId);
   const format = ["%(refname)", "%(objectname)", "%(tree)", "%(committerdate:unix)", "%(contents:subject)", "%(contents:body)"].join("%1f");
@@ -105,7 +134,13 @@ export async function list(repository, sessionId) {
     .sort((a, b) => a.number - b.number);
 }
 
-/** Stores the tree of an index as the next checkpoint; null when it is that of the last one. */
+/**
+ * Stores the tree of an index as the next checkpoint; null when it is that of the last one.
+ * @param {Repository} repository
+ * @param {string} sessionId
+ * @param {string} title
+ * @param {Git} run
+ */
 async function store(repository, sessionId, title, run) {
   const tree = (await run(["write-tree"])).trim();
   const all = await list(repository, sessionId);
@@ -126,18 +161,28 @@ async function store(repository, sessionId, title, run) {
   return { number, files, title };
 }
 
-/** Takes a checkpoint of the files as they are. */
+/**
+ * Takes a checkpoint of the files as they are.
+ * @param {Repository} repository
+ * @param {string} sessionId
+ * @param {string} title
+ */
 export function snapshot(repository, sessionId, title) {
   return withIndex(repository, (run) => store(repository, sessionId, title, run));
 }
 
-/** Makes the working tree what it was; gives the checkpoint of what it was before, and the count of files. */
+/**
+ * Makes the working tree what it was; gives the checkpoint of what it was before, and the count of files.
+ * @param {Repository} repository
+ * @param {string} sessionId
+ * @param {number} number
+ */
 export function restore(repository, sessionId, number) {
   return withIndex(repository, async (run) => {
     const all = await list(repository, sessionId);
     const target = all.find((each) => each.number === number);
     if (!target) {
-      const known = all.length > 0 ? `There are ${all[0].number} to ${all.at(-1).number}.` : "There are none yet.";
+      const known = all.length > 0 ? `There are ${all[0].number} to ${all[all.length - 1].number}.` : "There are none yet.";
       throw new RangeError(`There is no checkpoint ${number}. ${known}`);
     }
     // A file of the target that is ignored now would be overwritten unseen: it is stored first.

@@ -9,9 +9,15 @@ const MAX_OUTPUT_BYTES = 1024 * 1024;
 const FIELDS = ["%h", "%an", "%aI", "%s"]; // short hash, author, date, subject
 const SEPARATOR = "%x1f"; // git prints the byte; no subject line contains it
 
+/** @param {string} text */
 const failure = (text) => ({ textResultForLlm: text, resultType: "failure" });
 
 // Never rejects: a failing git is an answer here, not an exception.
+/**
+ * @param {string[]} args
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{ error: import("node:child_process").ExecFileException | null, out: string, message: string }>}
+ */
 function git(args, signal) {
   return new Promise((resolve) => {
     const options = {
@@ -24,11 +30,12 @@ function git(args, signal) {
       env: { ...process.env, LC_ALL: "C", GIT_OPTIONAL_LOCKS: "0" },
     };
     execFile("git", args, options, (error, stdout, stderr) => {
-      resolve({ error, out: String(stdout).trim(), message: String(stderr).trim() || error?.message });
+      resolve({ error, out: String(stdout).trim(), message: String(stderr).trim() || (error?.message ?? "") });
     });
   });
 }
 
+/** @type {import("@github/copilot-sdk").ToolHandler} */
 async function gitInfo(_args, invocation) {
   const signal = invocation?.signal;
   const top = await git(["rev-parse", "--show-toplevel"], signal);

@@ -18,18 +18,30 @@ const READING = new Set(["view", "read", "read_file", "grep", "rg", "open"]);
 const SHELL_INPUT = new Set(["write_bash", "write_powershell"]); // keys for a shell that is already running
 const PATH_KEYS = ["path", "file_path", "filePath", "filename", "notebook_path", "paths"];
 
+/**
+ * @typedef {import("./rules.mjs").Finding} Finding
+ * @typedef {{ protectedPaths: string[], denyCommands: RegExp[], allowCommands: RegExp[] }} Policy
+ * @typedef {import("./rules.mjs").Context & { policy: Policy }} Context
+ */
+
+/** @type {import("@github/copilot-sdk").CopilotSession | undefined} */
 let session;
 
-const say = (message, level = "info") => {
+/** @param {string} message */
+const warn = (message) => {
   if (!session) return console.error(message);
-  session.log(message, { level }).catch((error) => console.error(`${message} (${error.message})`));
+  session.log(message, { level: "warning" }).catch((error) => console.error(`${message} (${error.message})`));
 };
 
 // The policy -------------------------------------------------------------------------------------
 
-const policies = new Map(); // workspace root -> { stamp, policy }
+/** @type {Map<string, { stamp: string, policy: Policy }>} by workspace root */
+const policies = new Map();
 
-/** The project's own rules. They can only add to the built-in ones, so a bad file loses nothing. */
+/**
+ * The project's own rules. They can only add to the built-in ones, so a bad file loses nothing.
+ * @param {string} root
+ */
 function readPolicy(root) {
   const file = path.join(root, POLICY_FILE);
   const { mtimeMs, size } = statSync(file, { throwIfNoEntry: false }) ?? {};
@@ -37,6 +49,7 @@ function readPolicy(root) {
   const known = policies.get(root);
   if (known?.stamp === stamp) return known.policy;
 
+  /** @type {Policy} */
   const policy = { protectedPaths: [], denyCommands: [], allowCommands: [] };
   const problems = [];
   if (mtimeMs !== undefined) {
@@ -44,7 +57,7 @@ function readPolicy(root) {
     try {
       json = JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
       if (json === null || typeof json !== "object" || Array.isArray(json)) throw new Error("it is not an object");
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       json = {};
       problems.push(`it cannot be read (${error.message})`);
     }
@@ -57,9 +70,13 @@ function readPolicy(root) {
         for (const entry of value) {
           try {
             if (typeof entry !== "string" || entry === "") throw new Error("it is not a text");
-            if (key === "protectedPaths") globToRegExp(entry, { root, home: os.homedir() });
-            policy[key].push(key === "protectedPaths" ? entry : new RegExp(entry));
-          } catch (error) {
+            if (key === "protectedPaths") {
+              globToRegExp(entry, { root, home: os.homedir() }); // throws what is wrong with it
+              policy.protectedPaths.push(entry);
+            } else {
+              policy[/** @type {"denyCommands" | "allowCommands"} */ (key)].push(new RegExp(entry));
+            }
+          } catch (/** @type {any} */ error) {
             problems.push(`${JSON.stringify(entry)} in "${key}" is left out (${error.message})`);
           }
         }
@@ -67,11 +84,14 @@ function readPolicy(root) {
     }
   }
   policies.set(root, { stamp, policy }); // before the warning: it is given once per version of the file
-  if (problems.length > 0) say(`guard-rails: ${POLICY_FILE}: ${problems.join("; ")}. The built-in rules hold.`, "warning");
+  if (problems.length > 0) warn(`guard-rails: ${POLICY_FILE}: ${problems.join("; ")}. The built-in rules hold.`);
   return policy;
 }
 
-/** The repository's root, or the folder itself. */
+/**
+ * The repository's root, or the folder itself.
+ * @param {string} folder
+ */
 function workspaceRoot(folder) {
   for (let current = folder; ; current = path.dirname(current)) {
     if (existsSync(path.join(current, ".git"))) return current;
@@ -79,20 +99,24 @@ function workspaceRoot(folder) {
   }
 }
 
+/** @param {string} folder @returns {Context} */
 function contextFor(folder) {
   const cwd = path.resolve(folder);
   const home = path.resolve(os.homedir());
   const root = workspaceRoot(cwd);
   const policy = readPolicy(root);
+  /** @type {import("./rules.mjs").Protection[]} */
   const project = policy.protectedPaths.map((glob) => ({ glob, write: "deny", advice: `The project protects it in ${POLICY_FILE}` }));
   const protectedPaths = [...PROTECTED, ...project].map((rule) => ({ ...rule, pattern: globToRegExp(rule.glob, { root, home }) }));
-  // `commands` collects what is judged, as the program would get it: without quotes and wrappers.
   return { cwd, home, root, realRoot: realPath(root), policy, protectedPaths, commands: [] };
 }
 
 // The decision -----------------------------------------------------------------------------------
 
-/** Arguments come as an object, as JSON text, or as the bare text of a command or patch. */
+/**
+ * Arguments come as an object, as JSON text, or as the bare text of a command or patch.
+ * @param {any} toolArgs
+ */
 function readArguments(toolArgs) {
   if (typeof toolArgs !== "string") return toolArgs ?? {};
   try {
@@ -103,21 +127,24 @@ function readArguments(toolArgs) {
   }
 }
 
+/** @param {string} command @param {Context} context @param {boolean} powershell */
 function judgeCommand(command, context, powershell) {
   if (command.length > MAX_COMMAND) throw new Error(`it has more than ${MAX_COMMAND} characters`);
   const { denyCommands, allowCommands } = context.policy;
   const findings = judgeScript(command, context, { powershell })
-    .filter(({ decision, text }) => !(decision === "ask" && allowCommands.some((pattern) => pattern.test(text))));
+    .filter(({ decision, text }) => !(decision === "ask" && text !== undefined && allowCommands.some((pattern) => pattern.test(text))));
   for (const pattern of denyCommands) {
     if ([command, ...context.commands].some((text) => pattern.test(text))) findings.unshift({ decision: "deny", reason: `The project forbids commands that match ${pattern} in ${POLICY_FILE}.` });
   }
   return findings;
 }
 
+/** @param {string} toolName @param {unknown} toolArgs @param {string} folder */
 function judgeCall(toolName, toolArgs, folder) {
   const args = readArguments(toolArgs);
   const context = contextFor(folder);
   const name = String(toolName).toLowerCase();
+  /** @type {Finding[]} */
   const findings = [];
 
   const isShell = /^(bash|powershell|shell|local_shell|run_in_terminal|run_command)$/.test(name);
@@ -139,18 +166,20 @@ function judgeCall(toolName, toolArgs, folder) {
   return findings;
 }
 
-async function onPreToolUse(input) {
+/** @type {import("@github/copilot-sdk").PreToolUseHandler} */
+const onPreToolUse = async (input) => {
+  /** @type {Finding[]} */
   let findings;
   try {
     findings = judgeCall(input.toolName, input.toolArgs, input.workingDirectory ?? input.cwd ?? process.cwd());
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     findings = [{ decision: "ask", reason: `This call could not be checked: ${error.message}.` }];
   }
   if (findings.length === 0) return;
   const decision = findings.some((finding) => finding.decision === "deny") ? "deny" : "ask";
   const reasons = [...new Set(findings.filter((finding) => finding.decision === decision).map(({ reason }) => reason))];
   return { permissionDecision: decision, permissionDecisionReason: `guard-rails: ${reasons.slice(0, MAX_REASONS).join(" ")}` };
-}
+};
 onPreToolUse.failClosed = true; // a guard that cannot answer must not let the call through
 
 function describeRules() {
@@ -171,7 +200,7 @@ session = await joinSession({
     {
       name: "guard-rails",
       description: "Lists the rules that tool calls are checked against",
-      handler: () => session.log(describeRules()),
+      handler: () => session?.log(describeRules()),
     },
   ],
 });

@@ -1,10 +1,32 @@
-// What is destructive, and what is protected. `judgeScript` and `judgePath` return findings
-// `{ decision: "deny" | "ask", reason, text }`; `text` is the command that a finding is about.
+// What is destructive, and what is protected. `judgeScript` and `judgePath` return findings.
 
 import { realpathSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { DOWNLOAD, UNKNOWN, isDownloader, isUnknown, parse, plain, programOf, resolveWord } from "./shell.mjs";
+
+/**
+ * @typedef {"deny" | "ask"} Decision
+ * @typedef {{ decision: Decision, reason: string, text?: string }} Finding `text` is the command that it is about
+ *
+ * @typedef {object} Protection
+ * @property {string} glob
+ * @property {RegExp} [except]
+ * @property {Decision} write what writing means
+ * @property {Decision} [read] what reading means
+ * @property {string} advice what to do instead
+ *
+ * @typedef {object} Context
+ * @property {string} cwd
+ * @property {string} home
+ * @property {string} root the workspace
+ * @property {string} realRoot the same, with links followed
+ * @property {(Protection & { pattern: RegExp })[]} protectedPaths
+ * @property {string[]} commands collects what is judged, as the program would get it: without quotes and wrappers
+ *
+ * @typedef {{ text?: string, find?: string[], download?: boolean, hidden?: boolean }} Stream what is known about a pipe's content
+ * @typedef {(args: string[], words: string[]) => void} Rule judges a program: its arguments, and all words of the command
+ */
 
 export const RULES = [
   "deny: deleting /, the home folder, the workspace, the current folder or anything outside the workspace (temporary folder: ask)",
@@ -13,8 +35,8 @@ export const RULES = [
   "ask: git reset --hard, clean -f, checkout -- ., restore ., push --force-with-lease, branch -D, stash drop and the like",
 ];
 
-// Glob, what writing means, what reading means, what to do instead.
 const SECRET = "Ask the person to make this change";
+/** @type {Protection[]} */
 export const PROTECTED = [
   { glob: "**/.git/**", write: "deny", advice: "Use git commands to change the repository" },
   { glob: "**/.env*", except: /\.(example|sample|template|dist)$/i, write: "deny", read: "ask", advice: `${SECRET}, or edit .env.example` },
@@ -32,6 +54,7 @@ const READERS = new Set(`cat less more head tail tac nl grep egrep fgrep rg ag s
   source . cp mv scp rsync tar zip gzip vim vi nano emacs code diff cmp openssl bat jq yq wc tee gpg get-content gc type select-string copy-item
   move-item ssh-keygen`.split(/\s+/));
 // Programs that start another one: options that take a value, and words before the program.
+/** @type {Record<string, { valued?: string, before?: number }>} */
 const WRAPPERS = {
   sudo: { valued: "ughpCTrtUDR" }, doas: { valued: "uC" }, env: { valued: "uC" }, command: {}, builtin: {}, exec: { valued: "a" },
   nohup: {}, setsid: {}, time: { valued: "fo" }, nice: { valued: "n" }, ionice: { valued: "cnp" }, stdbuf: { valued: "ioe" },
@@ -39,22 +62,34 @@ const WRAPPERS = {
 };
 const VALUED = /^--(user|group|chdir|max-args|max-procs|delimiter|replace|signal|kill-after|unset|adjustment)$/;
 
+/** @param {string} parent @param {string} child */
 const inside = (parent, child) => child === parent || child.startsWith(parent.endsWith(path.sep) ? parent : parent + path.sep);
+/** @param {string[]} words */
 const operands = (words) => {
   const end = words.indexOf("--");
   return words.filter((word, index) => (end !== -1 && index > end) || (!/^-./.test(word) && word !== "--"));
 };
+/** @param {string[]} words */
 const flags = (words) => {
   const end = words.indexOf("--");
   return words.slice(0, end === -1 ? undefined : end).filter((word) => /^-./.test(word)).map(plain);
 };
-/** -r, -fr and --recursive; long options may be shortened as getopt allows. */
+/**
+ * -r, -fr and --recursive; long options may be shortened as getopt allows.
+ * @param {string[]} words
+ * @param {string} short
+ * @param {string[]} long
+ */
 const hasFlag = (words, short, ...long) => flags(words).some((flag) => (flag.startsWith("--")
   ? long.some((name) => flag.length > 4 && `--${name}`.startsWith(flag.split("=")[0]))
   : [...short].some((char) => flag.includes(char))));
 
-/** Real path of the part that exists, so that a link does not lead around a rule. */
+/**
+ * Real path of the part that exists, so that a link does not lead around a rule.
+ * @param {string} file
+ */
 export function realPath(file) {
+  /** @type {string[]} */
   const rest = [];
   for (let current = file; ; current = path.dirname(current)) {
     try {
@@ -66,9 +101,14 @@ export function realPath(file) {
   }
 }
 
-/** Without a slash a glob means files of that name anywhere; `/x` and `a/x` count from the workspace. */
+/**
+ * Without a slash a glob means files of that name anywhere; `/x` and `a/x` count from the workspace.
+ * @param {string} glob
+ * @param {{ root: string, home: string }} folders
+ */
 export function globToRegExp(glob, { root, home }) {
   let full = glob.replace(/\\/g, "/").replace(/\/$/, "/**");
+  /** @param {string} text */
   const literal = (text) => text.replace(/\\/g, "/").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   let prefix = ".*";
   if (full.startsWith("~/")) [prefix, full] = [literal(home), full.slice(1)];
@@ -91,8 +131,14 @@ export function globToRegExp(glob, { root, home }) {
   return new RegExp(`^${prefix}${body}${")".repeat(depth)}$`, "i"); // file systems may ignore case
 }
 
-/** Findings for one file that a tool or a command reads or writes. */
+/**
+ * Findings for one file that a tool or a command reads or writes.
+ * @param {string} file
+ * @param {"read" | "write"} access
+ * @param {Context} context
+ */
 export function judgePath(file, access, context) {
+  /** @type {Finding[]} */
   const findings = [];
   const names = [...new Set([file, realPath(file)])].map((name) => name.replace(/\\/g, "/"));
   for (const rule of context.protectedPaths) {
@@ -104,7 +150,13 @@ export function judgePath(file, access, context) {
   return findings;
 }
 
-/** Why a recursive deletion, or change of rights, of `raw` is dangerous: `[decision, why]` or null. */
+/**
+ * Why a recursive deletion, or change of rights, of `raw` is dangerous.
+ * @param {string} raw
+ * @param {string | null} cwd
+ * @param {Context} context
+ * @returns {[decision: Decision, why: string] | null}
+ */
 function judgeTree(raw, cwd, context) {
   const { root, home } = context;
   const unknown = raw.search(/[\uE100\uE101]/);
@@ -133,9 +185,16 @@ function judgeTree(raw, cwd, context) {
   return inTemp ? ["ask", "is outside the workspace"] : ["deny", "is outside the workspace"];
 }
 
-/** All findings for a script. */
+/**
+ * All findings for a script.
+ * @param {string} source
+ * @param {Context} context
+ * @param {{ powershell?: boolean, cwd?: string | null, depth?: number }} [options]
+ */
 export function judgeScript(source, context, { powershell = false, cwd = context.cwd, depth = 0 } = {}) {
+  /** @type {Finding[]} */
   const findings = [];
+  /** @type {Set<string>} */
   const functions = new Set();
   for (const pipeline of parse(source, { cwd, home: context.home, powershell, depth, functions })) {
     const text = pipeline.map(({ words }) => words.map(plain).join(" ")).join(" | ");
@@ -143,6 +202,7 @@ export function judgeScript(source, context, { powershell = false, cwd = context
     if (names.some((name, index) => functions.has(name) && names.indexOf(name) !== index)) {
       findings.push({ decision: "deny", reason: "A function that starts itself twice is a fork bomb.", text });
     }
+    /** @type {Stream} */
     let stdin = {};
     for (const command of pipeline) {
       const judge = new Judge({ command, stdin, context, powershell, depth, findings, text });
@@ -155,21 +215,41 @@ export function judgeScript(source, context, { powershell = false, cwd = context
 }
 
 class Judge {
-  constructor(fields) {
-    Object.assign(this, fields);
-    if (this.command.input !== undefined) this.stdin = { text: this.command.input };
-    this.cwd = this.command.cwd;
+  /**
+   * @param {object} given
+   * @param {import("./shell.mjs").Command} given.command
+   * @param {Stream} given.stdin
+   * @param {Context} given.context
+   * @param {boolean} given.powershell
+   * @param {number} given.depth
+   * @param {Finding[]} given.findings where to put what is found
+   * @param {string} given.text the whole pipeline
+   */
+  constructor({ command, stdin, context, powershell, depth, findings, text }) {
+    this.command = command;
+    this.stdin = command.input === undefined ? stdin : { text: command.input };
+    this.cwd = command.cwd;
+    this.context = context;
+    this.powershell = powershell;
+    this.depth = depth;
+    this.findings = findings;
+    this.text = text;
   }
 
+  /** @param {Decision} decision @param {string} reason @param {string[]} [words] */
   add(decision, reason, words) {
     this.findings.push({ decision, reason, text: words ? words.map(plain).join(" ") : this.text });
   }
 
+  /** @param {string} source @param {{ powershell: boolean }} [options] */
   script(source, options) {
     this.findings.push(...judgeScript(source, this.context, { cwd: this.cwd, depth: this.depth + 1, powershell: this.powershell, ...options }));
   }
 
-  /** What the next command of the pipeline reads. */
+  /**
+   * What the next command of the pipeline reads.
+   * @returns {Stream}
+   */
   output() {
     const { words, download } = this.command;
     const name = programOf(words[0]);
@@ -184,6 +264,7 @@ class Judge {
     for (const { write, target } of this.command.redirects) this.file(target, write ? "write" : "read", this.command.words);
   }
 
+  /** @param {string} raw @param {"read" | "write"} access @param {string[]} words */
   file(raw, access, words) {
     const file = resolveWord(raw, this.cwd, this.context.home);
     if (file === null) return;
@@ -193,7 +274,11 @@ class Judge {
     for (const finding of judgePath(file, access, this.context)) this.add(finding.decision, finding.reason, words);
   }
 
-  /** Judges one command, after taking off what only starts another one. */
+  /**
+   * Judges one command, after taking off what only starts another one.
+   * @param {string[]} given
+   * @returns {void}
+   */
   run(given) {
     let words = given;
     for (;;) {
@@ -224,7 +309,10 @@ class Judge {
     this.program(programOf(words[0]), words.slice(1), words);
   }
 
-  /** The arguments come from the pipeline: known from echo and find, unknown otherwise. */
+  /**
+   * The arguments come from the pipeline: known from echo and find, unknown otherwise.
+   * @param {string[]} words
+   */
   xargs(words) {
     if (this.stdin.find && ["rm", "unlink", "shred"].includes(programOf(words[0]))) return this.find(this.stdin.find, true);
     const known = this.stdin.text !== undefined ? this.stdin.text.split(/\s+/).filter(Boolean) : [UNKNOWN];
@@ -233,6 +321,7 @@ class Judge {
     this.run([...words, ...known]);
   }
 
+  /** @param {string} name @param {string[]} args @param {string[]} words */
   program(name, args, words) {
     const lower = name.toLowerCase();
     if (this.powershell || /^(remove-item|ri|rd|del|erase)$/.test(lower)) {
@@ -289,10 +378,12 @@ class Judge {
     }
   }
 
+  /** @param {string[]} [words] */
   fromNetwork(words) {
     this.add("ask", "It runs a script straight from the network. Download it to a file, read it, and run that.", words === this.command.words ? undefined : words);
   }
 
+  /** @type {Rule} */
   shell(args, words) {
     const at = args.findIndex((arg) => /^-[a-zA-Z]*c[a-zA-Z]*$/.test(arg));
     if (at !== -1) {
@@ -308,7 +399,11 @@ class Judge {
     if (this.stdin.hidden) this.add("ask", "It runs a script that is encoded. Decode it to a file, read it, and run that.");
   }
 
-  /** The files that a program overwrites, removes or creates. */
+  /**
+   * The files that a program overwrites, removes or creates.
+   * @param {string} name
+   * @param {string[]} args
+   */
   written(name, args) {
     const files = operands(args);
     if (/^(tee|touch|truncate|rm|unlink|rmdir|shred|mv|move-item|set-content|add-content|out-file|new-item|clear-content)$/.test(name)) return files;
@@ -319,6 +414,7 @@ class Judge {
     return [];
   }
 
+  /** @type {Rule} */
   rm(args, words) {
     if (flags(args).includes("--no-preserve-root")) this.add("deny", "--no-preserve-root deletes the whole system.", words);
     if (hasFlag(args, "rR", "recursive")) return this.delete(operands(args), words);
@@ -330,6 +426,7 @@ class Judge {
     }
   }
 
+  /** @type {Rule} */
   removeItem(args, words) {
     const recursive = args.some((arg) => /^-r(e(c(u(r(se?)?)?)?)?)?(:|$)|^\/s$/i.test(arg)) || /^-[a-z]*r[a-z]*f|^-[a-z]*f[a-z]*r/.test(args[0] ?? "");
     const targets = args.filter((arg, index) => !/^-|^\/[a-z]$/i.test(arg) && !/^-(exclude|include|filter|erroraction|ea)$/i.test(args[index - 1] ?? ""));
@@ -337,6 +434,7 @@ class Judge {
     if (recursive) this.delete(targets.flatMap((target) => plain(target).split(",")).map((target) => (target === "${_}" ? UNKNOWN : target)), words);
   }
 
+  /** @param {string[]} targets @param {string[]} words */
   delete(targets, words) {
     for (const raw of targets) {
       const [decision, why] = judgeTree(raw, this.cwd, this.context) ?? [];
@@ -344,7 +442,11 @@ class Judge {
     }
   }
 
-  /** `find ... -delete`, `-exec`, and `find ... | xargs rm` with `deletes`. */
+  /**
+   * `find ... -delete`, `-exec`, and `find ... | xargs rm` with `deletes`.
+   * @param {string[]} args
+   * @param {boolean} deletes
+   */
   find(args, deletes) {
     const words = ["find", ...args];
     const start = args.findIndex((arg) => !/^-([HLP]|O\d)$/.test(arg));
@@ -372,6 +474,7 @@ class Judge {
     }
   }
 
+  /** @type {Rule} */
   rights(args, words) {
     const [mode, ...targets] = operands(args);
     for (const raw of targets) {
@@ -382,6 +485,7 @@ class Judge {
     }
   }
 
+  /** @type {Rule} */
   git(given, words) {
     let args = given;
     let cwd = this.cwd;
@@ -393,8 +497,11 @@ class Judge {
     }
     const [command, ...rest] = args.map((arg) => (arg === UNKNOWN ? arg : plain(arg)));
     const all = rest.some((arg) => /^(\.|\.\/|:\/|:\/\.?|\*|\.\/\*)$/.test(arg));
+    /** @param {string[]} names */
     const long = (...names) => flags(rest).some((flag) => names.includes(flag.split("=")[0]));
+    /** @param {string} chars */
     const short = (chars) => flags(rest).some((flag) => !flag.startsWith("--") && [...chars].some((char) => flag.includes(char)));
+    /** @param {string} reason */
     const ask = (reason) => this.add("ask", `${reason} Let the person confirm it.`, words);
     switch (command) {
       case "push":

@@ -8,6 +8,24 @@
 
 import path from "node:path";
 
+/**
+ * @typedef {object} Command
+ * @property {string[]} words
+ * @property {{ write: boolean, target: string }[]} redirects
+ * @property {string | undefined} input what it is given on standard input, as far as the script says it
+ * @property {string | null} cwd null when it cannot be known
+ * @property {boolean} download whether it, or something in it, reads from the network
+ *
+ * @typedef {object} State
+ * @property {string | null} cwd
+ * @property {string | null} oldCwd
+ * @property {string} home
+ * @property {boolean} powershell
+ * @property {Set<string>} functions
+ * @property {Command[][]} out
+ * @property {Record<string, string | string[] | null | undefined>} vars a list is what a loop goes through
+ */
+
 export const UNKNOWN = "\uE100"; // what an expansion gives that cannot be known beforehand
 export const DOWNLOAD = "\uE101"; // the same, and it comes from the network
 const FIELD = "\uE102"; // where an unquoted variable's value falls apart into several words
@@ -16,18 +34,33 @@ const MAX_DEPTH = 12;
 const MAX_BRACES = 8;
 
 const DOWNLOADERS = new Set(["curl", "wget", "fetch", "aria2c", "iwr", "irm", "invoke-webrequest", "invoke-restmethod"]);
+/** @type {Record<string, string>} */
+const ESCAPES = { n: "\n", t: "\t", r: "\r" };
 const RESERVED = new Set(["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "time", "coproc", "esac"]);
 
+/** @param {string} text */
 const mask = (text) => text.replace(new RegExp(MASKED, "g"), (char) => String.fromCharCode(0xe000 + char.charCodeAt(0)));
+/** @param {string} raw */
 const unmask = (raw) => raw.replace(/[\uE000-\uE07F]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xe000));
 
+/** @param {string} raw */
 export const isUnknown = (raw) => raw.includes(UNKNOWN) || raw.includes(DOWNLOAD);
-/** The word as text. `${_}` is unknown again when the text is read as a script. */
+/**
+ * The word as text. `${_}` is unknown again when the text is read as a script.
+ * @param {string} raw
+ */
 export const plain = (raw) => unmask(raw).replace(/[\uE100\uE101]/g, "${_}");
-export const programOf = (raw) => plain(raw ?? "").split(/[\\/]/).pop().replace(/\.exe$/i, "");
+/** @param {string | undefined} raw */
+export const programOf = (raw) => plain(raw ?? "").replace(/^[^]*[\\/]/, "").replace(/\.exe$/i, "");
+/** @param {string} raw */
 export const isDownloader = (raw) => DOWNLOADERS.has(programOf(raw).toLowerCase());
 
-/** Absolute path of a word, or null when it cannot be known. Globs stay in it. */
+/**
+ * Absolute path of a word, or null when it cannot be known. Globs stay in it.
+ * @param {string} raw
+ * @param {string | null} cwd
+ * @param {string} home
+ */
 export function resolveWord(raw, cwd, home) {
   if (isUnknown(raw)) return null;
   const text = unmask(raw);
@@ -39,33 +72,51 @@ export function resolveWord(raw, cwd, home) {
 
 /**
  * Returns the pipelines of a script in the order in which they would run, those in substitutions
- * first. A pipeline is a list of commands `{ words, redirects, input, cwd, download }`.
+ * first. A pipeline is a list of commands.
+ * @param {string} source
+ * @param {{ cwd: string | null, home: string, powershell?: boolean, depth?: number, functions?: Set<string> }} options
  */
 export function parse(source, { cwd, home, powershell = false, depth = 0, functions = new Set() }) {
+  /** @type {State} */
   const state = { cwd, oldCwd: cwd, home, powershell, functions, out: [], vars: { HOME: home, PWD: cwd, "env:HOME": home, "env:USERPROFILE": home } };
   new Parser(source.replace(/[\uE000-\uE1FF]/g, "?"), state, depth).list(null);
   return state.out;
 }
 
 class Parser {
+  pos = 0;
+  /** @type {{ command: Command, delimiter: string, tabs: boolean, quoted: boolean }[]} whose text comes with the next line */
+  heredocs = [];
+
+  /** @param {string} source @param {State} state @param {number} depth */
   constructor(source, state, depth) {
     if (depth > MAX_DEPTH) throw new Error("it is nested too deeply");
-    Object.assign(this, { source, state, depth, pos: 0, heredocs: [] });
+    this.source = source;
+    this.state = state;
+    this.depth = depth;
   }
 
+  /** @returns {Command} */
   newCommand() {
     return { words: [], redirects: [], input: undefined, cwd: this.state.cwd, download: false };
   }
 
-  /** The body follows as commands of its own: they are judged as if they ran here. */
+  /**
+   * The body follows as commands of its own: they are judged as if they ran here.
+   * @param {string} name
+   */
   newFunction(name) {
     this.state.functions.add(programOf(name));
     return this.newCommand();
   }
 
-  /** Reads commands until `closer`, or to the end. */
+  /**
+   * Reads commands until `closer`, or to the end.
+   * @param {string | null} closer
+   */
   list(closer) {
     const { source, state } = this;
+    /** @type {Command[]} */
     let pipeline = [];
     let command = this.newCommand();
     const endCommand = () => {
@@ -129,7 +180,11 @@ class Parser {
     endPipeline();
   }
 
-  /** Reads a nested list of commands; they run in their own folder. Gives what it stands for. */
+  /**
+   * Reads a nested list of commands; they run in their own folder. Gives what it stands for.
+   * @param {string | null} closer
+   * @param {string} [source] of the list, if it is not what comes next
+   */
   inner(closer, source) {
     const { state } = this;
     const before = state.out.length;
@@ -147,11 +202,12 @@ class Parser {
     return downloads ? DOWNLOAD : UNKNOWN;
   }
 
+  /** @param {Command} command @param {Command[]} pipeline */
   finish(command, pipeline) {
     const { state } = this;
     const { words } = command;
-    const assignments = [];
-    while (words.length > 0 && /^[A-Za-z_]\w*\+?=/.test(words[0])) assignments.push(words.shift());
+    const first = words.findIndex((word) => !/^[A-Za-z_]\w*\+?=/.test(word));
+    const assignments = words.splice(0, first === -1 ? words.length : first);
     const name = programOf(words[0]);
     const declares = ["export", "declare", "local", "readonly", "typeset"].includes(name);
     if (words.length === 0 || declares) {
@@ -174,6 +230,7 @@ class Parser {
     }
   }
 
+  /** @param {Command} command */
   redirect(command) {
     const [op] = /^(?:&>>|&>|<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)/.exec(this.source.slice(this.pos, this.pos + 3)) ?? ["&"];
     this.pos += op.length;
@@ -272,7 +329,7 @@ class Parser {
       if (escape) {
         const [all, hex, unicode, octal, char] = escape;
         const code = hex ?? unicode ? parseInt(hex ?? unicode, 16) : octal ? parseInt(octal, 8) : null;
-        text += code === null ? ({ n: "\n", t: "\t", r: "\r" }[char] ?? char) : String.fromCharCode(code);
+        text += code === null ? (ESCAPES[char] ?? char) : String.fromCharCode(code);
         this.pos += all.length;
       } else {
         text += this.source[this.pos];
@@ -283,7 +340,10 @@ class Parser {
     return mask(text);
   }
 
-  /** Reads text in which only expansions and escapes mean something, until `closer` or the end. */
+  /**
+   * Reads text in which only expansions and escapes mean something, until `closer` or the end.
+   * @param {string | null} closer
+   */
   quoted(closer) {
     const { source } = this;
     const escape = this.state.powershell ? "`" : "\\";
@@ -307,6 +367,7 @@ class Parser {
     return raw;
   }
 
+  /** @param {boolean} inQuotes */
   expansion(inQuotes) {
     const { source } = this;
     if (source[this.pos] === "`") {
@@ -331,7 +392,10 @@ class Parser {
     return name === undefined ? "$" : this.value(name, inQuotes);
   }
 
-  /** `${NAME}`, with its operators as far as they tell a value. */
+  /**
+   * `${NAME}`, with its operators as far as they tell a value.
+   * @param {boolean} inQuotes
+   */
   parameter(inQuotes) {
     const start = this.pos + 2;
     let open = 1;
@@ -347,6 +411,7 @@ class Parser {
     return value === UNKNOWN && /[-=]/.test(operator) ? operandValue : value;
   }
 
+  /** @param {string} name @param {boolean} inQuotes @returns {string} */
   value(name, inQuotes) {
     const { vars } = this.state;
     const key = name.toLowerCase() === "home" ? "HOME" : name.replace(/^env:(\w+)$/i, (_, rest) => `env:${rest.toUpperCase()}`);
@@ -357,7 +422,11 @@ class Parser {
   }
 }
 
-/** {a,b} as the shell expands it, before anything else. */
+/**
+ * {a,b} as the shell expands it, before anything else.
+ * @param {string} raw
+ * @returns {string[]}
+ */
 function braces(raw) {
   if (raw.split("{").length > MAX_BRACES) return [UNKNOWN]; // would make thousands of words
   for (let open = raw.indexOf("{"); open !== -1; open = raw.indexOf("{", open + 1)) {

@@ -9,10 +9,12 @@ const MAX_BODY_BYTES = 64 * 1024;
 const TIMEOUT_MS = 5_000;
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
+/** @param {string} text */
 const failure = (text, resultType = "failure") => ({ textResultForLlm: text, resultType });
 
 let served = 0;
 
+/** @param {import("node:http").ServerResponse} response @param {number} status @param {object} value */
 function reply(response, status, value) {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(value));
@@ -43,7 +45,8 @@ const server = createServer(async (request, response) => {
 // the network, the extension fails to load with that reason and offers no tool that cannot work.
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
-const origin = `http://127.0.0.1:${server.address().port}`;
+const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+const origin = `http://127.0.0.1:${port}`;
 
 await joinSession({
   tools: [
@@ -73,7 +76,7 @@ await joinSession({
           const response = await fetch(url, { method, body, signal });
           const text = `status: ${response.status}\nbody: ${await response.text()}`;
           return response.ok ? text : failure(text);
-        } catch (error) {
+        } catch (/** @type {any} */ error) {
           if (deadline.aborted) return failure(`${url} did not answer within ${TIMEOUT_MS / 1000} s.`, "timeout");
           return failure(`Could not reach ${url}: ${error.cause?.message || error.message}`);
         }

@@ -8,10 +8,13 @@ import { joinSession } from "@github/copilot-sdk/extension";
 const MAX_RESULT_CHARS = 20_000;
 const MAX_KEYS_SHOWN = 20;
 
+/** @param {string} text */
 const failure = (text) => ({ textResultForLlm: text, resultType: "failure" });
 
 // "a.b[0].c" and "a.b.0.c" are the same path; a backslash keeps a dot or bracket in a key: "a\.b".
+/** @param {string} text */
 function parsePath(text) {
+  /** @type {string[]} */
   const keys = [];
   let key = "";
   let open = false; // something was read that belongs to the current key
@@ -34,6 +37,7 @@ function parsePath(text) {
 }
 
 // What can be asked for instead, so that a wrong guess is followed by a right one.
+/** @param {any} value */
 function describe(value) {
   if (Array.isArray(value)) return value.length === 0 ? "is an empty array" : `is an array with indexes 0 to ${value.length - 1}`;
   if (value === null || typeof value !== "object") return `is ${value === null ? "null" : `a ${typeof value}`}`;
@@ -42,6 +46,7 @@ function describe(value) {
   return keys.length === 0 ? "is an empty object" : `has the keys ${keys.slice(0, MAX_KEYS_SHOWN).join(", ")}${more}`;
 }
 
+/** @param {any} root @param {string[]} keys */
 function lookUp(root, keys) {
   let value = root;
   for (const [index, key] of keys.entries()) {
@@ -57,6 +62,7 @@ function lookUp(root, keys) {
   return { value };
 }
 
+/** @type {import("@github/copilot-sdk").ToolHandler} */
 async function jsonQuery(args) {
   if (typeof args?.file !== "string" || args.file === "") return failure('json_query needs a "file".');
   if (args.path !== undefined && typeof args.path !== "string") return failure('"path" must be a string.');
@@ -64,13 +70,13 @@ async function jsonQuery(args) {
   let text;
   try {
     text = await readFile(path.resolve(process.cwd(), args.file), "utf8");
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     return failure(`Cannot read ${args.file}: ${error.code === "ENOENT" ? "there is no such file" : error.message}`);
   }
   let root;
   try {
     root = JSON.parse(text.replace(/^\uFEFF/, "")); // some editors write a byte order mark
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     return failure(`${args.file} is not valid JSON: ${error.message}`);
   }
 

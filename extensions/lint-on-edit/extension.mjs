@@ -19,25 +19,37 @@ const MAX_BYTES = 1024 * 1024; // a linter that prints more is ended
 const root = realpathSync(process.cwd());
 // Read once. An agent that changes the list does not get its commands run in the same session.
 const config = readConfig(path.join(root, CONFIG_FILE), root, TIMEOUT_MS);
+/** @type {Set<import("node:child_process").ChildProcess>} */
 const running = new Set();
-const queues = new Map(); // file -> the end of its queue
+/** @type {Map<string, Promise<void>>} the end of each file's queue */
+const queues = new Map();
 const said = new Set();
 
+/** @param {string} text */
 const failure = (text, resultType = "failure") => ({ textResultForLlm: text, resultType });
 
+/** @param {string} message */
 function sayOnce(message) {
   if (said.has(message)) return;
   said.add(message);
   console.error(`lint-on-edit: ${message}`);
 }
 
-/** Runs a linter without a shell. `state` is "done", "missing", "timeout" or "cancelled". */
+/**
+ * Runs a linter without a shell.
+ * @typedef {"done" | "missing" | "timeout" | "cancelled"} State
+ * @param {import("./linters.mjs").Linter} linter
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<{ state: State, code?: number | null, output: string }>}
+ */
 function run({ command: [program, ...args], cwd, input, timeoutMs = TIMEOUT_MS }, signal) {
   return new Promise((resolve) => {
     const env = { ...process.env, NO_COLOR: "1", FORCE_COLOR: "0" };
     const child = spawn(program, args, { cwd, env, stdio: [input ? "pipe" : "ignore", "pipe", "pipe"], windowsHide: true });
+    /** @type {Buffer[]} */
     const chunks = [];
     let size = 0;
+    /** @param {State} state @param {number | null} [code] */
     const finish = (state, code) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", cancel);
@@ -45,12 +57,14 @@ function run({ command: [program, ...args], cwd, input, timeoutMs = TIMEOUT_MS }
       resolve({ state, code, output: clean(Buffer.concat(chunks).toString("utf8")) });
     };
     // Not waiting for the end of the output: a child of the child may hold it open.
+    /** @param {State} state @param {number} [code] */
     const stop = (state, code) => {
       child.kill("SIGKILL");
       finish(state, code);
     };
     const cancel = () => stop("cancelled");
     const timer = setTimeout(() => stop("timeout"), timeoutMs);
+    /** @param {Buffer} chunk */
     const collect = (chunk) => {
       if (size > MAX_BYTES) return;
       chunks.push(chunk);
@@ -58,26 +72,29 @@ function run({ command: [program, ...args], cwd, input, timeoutMs = TIMEOUT_MS }
       if (size > MAX_BYTES) stop("done", 1);
     };
     running.add(child);
-    child.stdout.on("data", collect);
-    child.stderr.on("data", collect);
-    child.on("error", (error) => (error.code === "ENOENT" || error.code === "EACCES" ? finish("missing") : finish("done", 0)));
+    child.stdout?.on("data", collect);
+    child.stderr?.on("data", collect);
+    child.on("error", (/** @type {NodeJS.ErrnoException} */ error) => (error.code === "ENOENT" || error.code === "EACCES" ? finish("missing") : finish("done", 0)));
     child.on("close", (code, killedBy) => finish(killedBy ? "cancelled" : code === SHIM_EMPTY ? "missing" : "done", code));
     signal?.addEventListener("abort", cancel);
     if (signal?.aborted) cancel();
-    if (input) {
-      child.stdin.on("error", () => {}); // it may end without reading all of it
-      createReadStream(input).on("error", () => child.stdin.end()).pipe(child.stdin);
+    const { stdin } = child;
+    if (input && stdin) {
+      stdin.on("error", () => {}); // it may end without reading all of it
+      createReadStream(input).on("error", () => stdin.end()).pipe(stdin);
     }
   });
 }
 
 // Without colours, and without node's own stack below a syntax error.
+/** @param {string} text */
 const clean = (text) => text
   .replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "")
   .replace(/\r\n?/g, "\n")
   .replace(/^ +at .*\bnode:internal\/.*\n?|^Node\.js v[\d.]+$/gm, "")
   .trim();
 
+/** @param {string} output */
 function shorten(output) {
   const lines = output.split("\n");
   const text = lines.slice(0, MAX_LINES).join("\n");
@@ -85,7 +102,11 @@ function shorten(output) {
   return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}\n(cut)` : text + rest;
 }
 
-/** `{ name, linter, text }`: text is "" for a clean file; `{ name, skipped }` when nothing could be said. */
+/**
+ * `{ name, linter, text }`: text is "" for a clean file; `{ name, skipped }` when nothing could be said.
+ * @param {string} file
+ * @param {AbortSignal} [signal]
+ */
 async function lint(file, signal) {
   const name = path.relative(root, file);
   if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return { name, skipped: "there is no such file" };
@@ -107,7 +128,11 @@ async function lint(file, signal) {
   return { name, skipped: linters.length > 0 ? `${linters.map((linter) => linter.name).join(" and ")} cannot be started` : "no linter is known for it" };
 }
 
-/** One run per file at a time; each reads the file after the edit that it belongs to. */
+/**
+ * One run per file at a time; each reads the file after the edit that it belongs to.
+ * @param {string} file
+ * @param {AbortSignal} [signal]
+ */
 function lintInTurn(file, signal) {
   const result = (queues.get(file) ?? Promise.resolve()).then(() => lint(file, signal));
   const end = result.catch(() => {}).then(() => {
@@ -117,7 +142,11 @@ function lintInTurn(file, signal) {
   return result;
 }
 
-/** The real path of a file in the workspace, or null: what lies outside is none of our business. */
+/**
+ * The real path of a file in the workspace, or null: what lies outside is none of our business.
+ * @param {string} given
+ * @param {string} folder
+ */
 function inWorkspace(given, folder) {
   try {
     const file = realpathSync(path.resolve(folder, given));
@@ -128,7 +157,11 @@ function inWorkspace(given, folder) {
   }
 }
 
-/** The files that a call changed. */
+/**
+ * The files that a call changed.
+ * @param {import("@github/copilot-sdk").PostToolUseHookInput} call
+ * @returns {string[]}
+ */
 function changedFiles({ toolName, toolArgs, toolResult }) {
   if (!EDITING.has(toolName) || (toolResult?.resultType ?? "success") !== "success") return [];
   let args = toolArgs;
@@ -150,12 +183,12 @@ const session = await joinSession({
     onPostToolUse: async (input) => {
       try {
         const folder = input.workingDirectory ?? input.cwd ?? root;
-        const files = [...new Set(changedFiles(input).map((file) => inWorkspace(file, folder)).filter(Boolean))];
+        const files = [...new Set(changedFiles(input).map((file) => inWorkspace(file, folder)).filter((file) => file !== null))];
         const results = await Promise.all(files.map((file) => lintInTurn(file)));
         const found = results.filter(({ text }) => text);
         if (found.length === 0) return;
         return { additionalContext: found.map(({ name, linter, text }) => `${linter} on ${name} after this edit:\n${text}`).join("\n\n") };
-      } catch (error) {
+      } catch (/** @type {any} */ error) {
         sayOnce(error.message); // a linter must never get in the way of an edit
       }
     },

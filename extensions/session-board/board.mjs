@@ -3,16 +3,24 @@
 const MAX_ENTRIES = 500;
 const MAX_TEXT = 300;
 const MAX_NAMES = 200; // tools and models; a name comes from outside, and there is no end to them
+const TOKENS = /** @type {const} */ (["input", "output", "cacheRead", "cacheWrite", "reasoning"]);
 const NOISE = /_delta$|\.streaming_|partial_result|\.hook\.|^hook\.|usage_info$|tool_call_delta/;
 
+/** @param {unknown} value */
 const firstLine = (value) => {
   const text = typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value) ?? "";
   const line = text.trim().split("\n")[0];
   return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line;
 };
+/** @param {unknown} value */
 const number = (value) => (typeof value === "number" && Number.isFinite(value) ? value : 0);
 
-/** One line about an event. */
+/**
+ * One line about an event. The data is that of any event, also of one that a later host has.
+ * @param {string} type
+ * @param {any} data
+ * @param {{ name: string, ms: number }} [tool]
+ */
 function describe(type, data, tool) {
   switch (type) {
     case "tool.execution_start":
@@ -32,22 +40,30 @@ function describe(type, data, tool) {
 }
 
 export class Board {
+  /** @type {{ id: number, time: number, type: string, text: string, failed: boolean, agent: string | null }[]} */
   entries = [];
+  /** @type {Map<string, { calls: number, failures: number, running: number, totalMs: number, maxMs: number }>} */
   tools = new Map();
+  /** @type {Map<string, { requests: number, input: number, output: number, cost: number }>} */
   models = new Map();
   tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
   cost = 0;
   requests = 0;
   prompts = 0;
   errors = 0;
-  context = null; // { used, limit }
+  /** @type {{ used: number, limit: number } | null} */
+  context = null;
   state = "idle";
-  #running = new Map(); // toolCallId -> { name, started }
+  /** @type {Map<string, { name: string, started: number }>} by toolCallId */
+  #running = new Map();
   #waiting = new Set(); // permission requests without an answer
   #sequence = 0;
   #dropped = 0;
 
-  /** Takes an event in; gives its line of the timeline, or null for one that has none. */
+  /**
+   * Takes an event in; gives its line of the timeline, or null for one that has none.
+   * @param {any} event
+   */
   add(event) {
     const type = String(event?.type ?? "");
     const data = event?.data !== null && typeof event?.data === "object" ? event.data : {};
@@ -64,16 +80,25 @@ export class Board {
     return entry;
   }
 
+  /**
+   * @template Counters
+   * @param {Map<string, Counters>} map
+   * @param {string} name
+   * @param {Counters} fresh
+   */
   #named(map, name, fresh) {
     const key = map.has(name) || map.size < MAX_NAMES ? name : "(others)";
-    if (!map.has(key)) map.set(key, fresh);
-    return map.get(key);
+    const counters = map.get(key) ?? fresh;
+    map.set(key, counters);
+    return counters;
   }
 
+  /** @param {unknown} name */
   #tool(name) {
     return this.#named(this.tools, String(name ?? "tool"), { calls: 0, failures: 0, running: 0, totalMs: 0, maxMs: 0 });
   }
 
+  /** @param {string} type @param {any} data @param {number} time */
   #count(type, data, time) {
     switch (type) {
       case "user.message":
@@ -112,7 +137,7 @@ export class Board {
         const model = this.#named(this.models, String(data.model ?? "model"), { requests: 0, input: 0, output: 0, cost: 0 });
         this.requests += 1;
         model.requests += 1;
-        for (const key of Object.keys(this.tokens)) this.tokens[key] += number(data[`${key}Tokens`]);
+        for (const key of TOKENS) this.tokens[key] += number(data[`${key}Tokens`]);
         model.input += number(data.inputTokens);
         model.output += number(data.outputTokens);
         model.cost += number(data.cost);

@@ -15,39 +15,57 @@ const GOODBYE_MS = 500;
 const MAX_VIEWERS = 20; // per instance
 const MAX_BACKLOG = 1024 * 1024; // a viewer that does not read is dropped
 
+/**
+ * @typedef {import("node:http").ServerResponse} Response
+ * @typedef {{ token: string, viewers: Set<Response> }} Instance
+ */
+
 const board = new Board();
-const instances = new Map(); // instance id -> { token, viewers }
-let news = []; // lines of the timeline that the viewers have not got yet
-let newsTimer = null;
-let server = null; // a promise of { http, port, ping } while there is an instance
+/** @type {Map<string, Instance>} by instance id */
+const instances = new Map();
+/** @type {typeof board.entries} lines of the timeline that the viewers have not got yet */
+let news = [];
+/** @type {NodeJS.Timeout | undefined} */
+let newsTimer;
+/** @type {ReturnType<typeof start> | null} while there is an instance */
+let server = null;
 
 // The server --------------------------------------------------------------------------------------
 
+/** @param {string} name @param {unknown} value */
 const asEvent = (name, value) => `event: ${name}\ndata: ${JSON.stringify(value)}\n\n`;
 const everything = () => asEvent("all", { counters: board.counters(), entries: board.entries });
 
+/** @param {Response} viewer @param {string} text */
 function write(viewer, text) {
   if (viewer.writableLength > MAX_BACKLOG) viewer.destroy();
   else viewer.write(text);
 }
 
+/** @param {string} text */
 function broadcast(text) {
   for (const { viewers } of instances.values()) viewers.forEach((viewer) => write(viewer, text));
 }
 
+/** @param {Response} response @param {number} status @param {string} text */
 function refuse(response, status, text) {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" });
   response.end(`${text}\n`);
 }
 
-/** Any program and any web page can reach a loopback port: the path is secret, and the name must be ours. */
+/**
+ * Any program and any web page can reach a loopback port: the path is secret, and the name must be ours.
+ * @param {import("node:http").IncomingMessage} request
+ * @param {Response} response
+ * @param {number | undefined} port
+ */
 function answer(request, response, port) {
   const names = [`127.0.0.1:${port}`, `localhost:${port}`];
-  if (!names.includes(request.headers.host)) return refuse(response, 403, "wrong host");
+  if (!names.includes(request.headers.host ?? "")) return refuse(response, 403, "wrong host");
   const { origin } = request.headers;
   if (origin !== undefined && !names.some((name) => origin === `http://${name}`)) return refuse(response, 403, "wrong origin");
   if (request.method !== "GET") return refuse(response, 405, "only GET");
-  const [, token, rest] = /^\/([^/?]+)\/([^?]*)/.exec(request.url) ?? [];
+  const [, token, rest] = /^\/([^/?]+)\/([^?]*)/.exec(request.url ?? "") ?? [];
   const instance = [...instances.values()].find((each) => each.token === token);
   if (!instance) return refuse(response, 404, "not found");
   if (rest === "") {
@@ -70,13 +88,16 @@ function answer(request, response, port) {
   response.on("close", () => instance.viewers.delete(response));
 }
 
+/** @param {import("node:http").Server} http */
+const portOf = (http) => /** @type {import("node:net").AddressInfo | null} */ (http.address())?.port;
+
 async function start() {
-  const http = createServer((request, response) => answer(request, response, http.address()?.port));
+  const http = createServer((request, response) => answer(request, response, portOf(http)));
   http.listen(0, "127.0.0.1");
   await once(http, "listening");
   const ping = setInterval(() => broadcast(": ping\n\n"), PING_MS);
   ping.unref?.();
-  return { http, ping, port: http.address().port };
+  return { http, ping, port: portOf(http) };
 }
 
 async function stop() {
@@ -89,6 +110,7 @@ async function stop() {
   setTimeout(() => http?.closeAllConnections?.(), GOODBYE_MS).unref?.();
 }
 
+/** @param {Instance} instance */
 function sayGoodbye({ viewers }) {
   for (const viewer of viewers) viewer.end(asEvent("bye", null)); // else the page would try to come back
   viewers.clear();
@@ -98,12 +120,13 @@ function sayGoodbye({ viewers }) {
 
 function flush() {
   clearTimeout(newsTimer);
-  newsTimer = null;
+  newsTimer = undefined;
   if (news.length === 0 && instances.size === 0) return;
   broadcast(asEvent("news", { counters: board.counters(), entries: news }));
   news = [];
 }
 
+/** @param {import("@github/copilot-sdk").SessionEvent} event */
 function take(event) {
   const entry = board.add(event);
   if (instances.size === 0) return; // a page that opens later gets everything
@@ -142,7 +165,7 @@ const canvas = createCanvas({
     let port;
     try {
       ({ port } = await server);
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       instances.delete(instanceId);
       server = null;
       throw new CanvasError("server_failed", `The board could not be served: ${error.message}`);
@@ -169,6 +192,7 @@ process.on("SIGTERM", () => {
 });
 
 // After a reload the session has a past. What happens while it is fetched waits for its turn.
+/** @type {import("@github/copilot-sdk").SessionEvent[] | null} */
 let waiting = [];
 session.on((event) => {
   if (waiting) waiting.push(event);

@@ -1,6 +1,7 @@
 // The page, in one piece: no file or address besides its own event stream. All texts come from the
 // session and reach the document as text nodes only, never as markup.
 
+/** @param {string} nonce */
 export const page = (nonce) => `<!doctype html>
 <html lang="en">
 <head>

@@ -8,13 +8,16 @@ import { joinSession } from "@github/copilot-sdk/extension";
 const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
+/** @param {string} text */
 const failure = (text) => ({ textResultForLlm: text, resultType: "failure" });
 
 // Space, tab, newline, vertical tab, form feed, carriage return.
+/** @param {number} byte */
 const isSpace = (byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
 // Resolves a path the model gave to a real one inside the workspace. Links are followed before
 // the check, so a link that leads out of the workspace is refused like "../" is.
+/** @param {string} given */
 async function insideWorkspace(given) {
   const root = await realpath(process.cwd());
   const target = await realpath(path.resolve(root, given));
@@ -26,6 +29,7 @@ async function insideWorkspace(given) {
 }
 
 // Counts bytes, not characters, in fixed chunks: any encoding and any size of file will do.
+/** @param {string} file */
 async function count(file) {
   const handle = await open(file, "r");
   try {
@@ -67,7 +71,7 @@ await joinSession({
         try {
           const { lines, words, bytes } = await count(await insideWorkspace(args.path));
           return `${args.path}: ${lines} lines, ${words} words, ${bytes} bytes`;
-        } catch (error) {
+        } catch (/** @type {any} */ error) {
           const reason = error.code === "ENOENT" ? "there is no such file" : error.message;
           return failure(`Cannot count ${args.path}: ${reason}`);
         }

@@ -10,8 +10,10 @@ const MAX_BYTES = 2 * 1024 * 1024; // read from the network
 const DEFAULT_CHARS = 12_000; // given to the model
 const MAX_CHARS = 60_000;
 
+/** @type {Record<string, string>} */
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: " ", copy: "©", hellip: "…", mdash: "—", ndash: "–" };
 
+/** @param {string} text */
 function decodeEntities(text) {
   return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]+));/gi, (whole, decimal, hex, name) => {
     if (name) return ENTITIES[name.toLowerCase()] ?? whole;
@@ -22,6 +24,7 @@ function decodeEntities(text) {
 
 // Good enough for reading; a parser would be the wrong size for an example. Entities come last,
 // so that an escaped "&lt;b&gt;" in the page stays text and is not taken for a tag.
+/** @param {string} html */
 function htmlToText(html) {
   const title = /<title[^>]*>([^<]*)/i.exec(html)?.[1] ?? "";
   const text = html
@@ -40,6 +43,7 @@ function htmlToText(html) {
 
 // A server decides how much it sends; this decides how much is read. Leaving the loop early
 // cancels the body, so the rest is not downloaded.
+/** @param {Response} response */
 async function readCapped(response) {
   const chunks = [];
   let size = 0;
@@ -51,6 +55,7 @@ async function readCapped(response) {
   return { bytes: Buffer.concat(chunks).subarray(0, MAX_BYTES), cut: size >= MAX_BYTES };
 }
 
+/** @param {string} contentType */
 function decoderFor(contentType) {
   const charset = /charset="?([\w-]+)/i.exec(contentType)?.[1] ?? "utf-8";
   try {
@@ -60,7 +65,9 @@ function decoderFor(contentType) {
   }
 }
 
+/** @type {import("@github/copilot-sdk").ToolHandler} */
 async function fetchPage(args, invocation) {
+  /** @param {string} text */
   const fail = (text, resultType = "failure") => ({ textResultForLlm: text, resultType });
   if (!URL.canParse(args?.url ?? "")) return fail(`Not an absolute URL: ${JSON.stringify(args?.url)}`);
   const url = new URL(args.url);
@@ -89,7 +96,7 @@ async function fetchPage(args, invocation) {
     if (cut || text.length > limit) head.push(`Note: cut to the first ${Math.min(limit, text.length)} characters`);
     const result = `${head.join("\n")}\n\n${text.slice(0, limit)}`;
     return response.ok ? result : fail(result);
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     if (invocation?.signal?.aborted) return fail("The fetch was cancelled.");
     if (deadline.aborted) return fail(`${url} did not answer within ${TIMEOUT_MS / 1000} s.`, "timeout");
     // fetch hides the network's own words ("connection refused") in error.cause.

@@ -16,12 +16,19 @@ const SETTLE_MS = 50; // for the rest of a burst to arrive
 
 const root = process.cwd();
 const startedAt = Date.now();
-const watchers = new Map(); // directory -> FSWatcher
-const known = new Set(); // files that exist, to tell "created" from "changed"
-const changes = new Map(); // relative path -> { kind, at, order }, oldest first
-const waiting = new Set(); // callbacks of calls that wait for the next change
+/** @typedef {"created" | "changed" | "deleted"} Kind */
+
+/** @type {Map<string, import("node:fs").FSWatcher>} by directory */
+const watchers = new Map();
+/** @type {Set<string>} files that exist, to tell "created" from "changed" */
+const known = new Set();
+/** @type {Map<string, { kind: Kind, at: number, order: number }>} by relative path, oldest first */
+const changes = new Map();
+/** @type {Set<() => void>} callbacks of calls that wait for the next change */
+const waiting = new Set();
 let counter = 0;
 
+/** @param {string} file @param {Kind} kind */
 function record(file, kind) {
   const name = path.relative(root, file);
   const before = changes.get(name);
@@ -30,12 +37,14 @@ function record(file, kind) {
   if (kind === "changed" && before?.kind === "created") kind = "created";
   changes.delete(name); // so that it moves to the end
   changes.set(name, { kind, at: Date.now(), order: ++counter });
-  if (changes.size > MAX_REMEMBERED) changes.delete(changes.keys().next().value);
+  const [oldest] = changes.keys();
+  if (changes.size > MAX_REMEMBERED) changes.delete(oldest);
   for (const wake of [...waiting]) wake();
 }
 
 // The recursive option of fs.watch would also watch node_modules, and differs between platforms.
 // So: one plain watch per directory that matters, new directories included.
+/** @param {string} directory @param {boolean} isNew */
 function watchTree(directory, isNew) {
   if (watchers.has(directory) || watchers.size >= MAX_DIRECTORIES) return;
   try {
@@ -57,13 +66,16 @@ function watchTree(directory, isNew) {
   }
 }
 
+/** @param {string} directory */
 function unwatch(directory) {
   watchers.get(directory)?.close();
   watchers.delete(directory);
 }
 
 // A directory went away. Not every platform reports the files that went with it.
+/** @param {string} directory */
 function forget(directory) {
+  /** @param {string} file */
   const isInside = (file) => file === directory || file.startsWith(directory + path.sep);
   [...watchers.keys()].filter(isInside).forEach(unwatch);
   for (const file of [...known].filter(isInside)) {
@@ -73,6 +85,7 @@ function forget(directory) {
 }
 
 // The kind of event differs between platforms; the file itself says what is true now.
+/** @param {string} directory @param {string} file */
 function onEvent(directory, file) {
   if (SKIP.has(path.basename(file)) || file === directory) return;
   const info = lstatSync(file, { throwIfNoEntry: false });
@@ -89,6 +102,7 @@ function onEvent(directory, file) {
 }
 
 // Resolves at the next change, at the deadline, or when the call is cancelled.
+/** @param {number} ms @param {AbortSignal} [signal] @returns {Promise<void>} */
 function nextChange(ms, signal) {
   return new Promise((resolve) => {
     const done = () => {
@@ -104,6 +118,7 @@ function nextChange(ms, signal) {
   });
 }
 
+/** @type {import("@github/copilot-sdk").ToolHandler} */
 async function recentChanges(args, invocation) {
   const since = Number(args?.since ?? 0);
   const listed = () => [...changes].filter(([, change]) => change.order > since);

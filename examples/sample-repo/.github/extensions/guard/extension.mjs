@@ -10,9 +10,11 @@ const SHELL_TOOLS = new Set(["bash", "powershell", "shell"]);
 
 // Start of a command: line start or after ; & | ( and the like, with sudo, env and VAR=x skipped.
 const START = String.raw`(?:^|[;&|(\n{]|\bthen\b|\bdo\b)\s*(?:(?:sudo|doas|env|command|exec|nohup|time)\s+(?:-\S+\s+)*|\w+=\S*\s+)*`;
+/** @param {string} pattern @param {string} reason */
 const rule = (pattern, reason) => ({ pattern: new RegExp(START + pattern), reason });
 
 // Narrow on purpose. A guard that also blocks "rm -rf node_modules" is switched off within a day.
+/** @type {{ pattern: RegExp, reason: string, matches?: (argumentsText: string) => boolean }[]} */
 const RULES = [
   {
     pattern: new RegExp(String.raw`${START}(?:\S*/)?rm\s+([^;&|\n]*)`, "g"),
@@ -37,6 +39,7 @@ const RULES = [
 ];
 
 // The reason why a command is dangerous, or null.
+/** @param {string} command */
 function danger(command) {
   for (const { pattern, reason, matches } of RULES) {
     const hit = matches
@@ -50,6 +53,7 @@ function danger(command) {
 let enabled = true; // per load: a reload switches the guard on again, which is the safe side
 let blocked = 0;
 
+/** @param {any} toolArgs */
 function commandOf(toolArgs) {
   let args = toolArgs;
   if (typeof args === "string") {

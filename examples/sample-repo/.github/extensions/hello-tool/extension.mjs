@@ -16,6 +16,7 @@ const LANGUAGES = [...GREETINGS.keys()];
 
 // A failed result still carries text for the model: say what was wrong and what would work,
 // so that the next call can succeed.
+/** @param {string} text */
 function failure(text) {
   return { textResultForLlm: text, resultType: "failure" };
 }

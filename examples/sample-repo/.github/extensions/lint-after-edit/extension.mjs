@@ -14,7 +14,8 @@ const ALLOWS_COMMENTS = /(^|[\\/])([tj]sconfig[^\\/]*\.json|\.vscode[\\/][^\\/]+
 const MAX_CHARS = 1_000_000;
 const MAX_STEPS = 200;
 
-const AsyncFunction = (async () => {}).constructor;
+/** @type {FunctionConstructor} */
+const AsyncFunction = /** @type {any} */ (async () => {}).constructor;
 
 // The engine's own parser does the work: a function built from the text is parsed and never called.
 // A function body may not contain import and export, so these are blanked out first, at the same
@@ -26,7 +27,9 @@ const IMPORT = new RegExp(String.raw`(^|;)[ \t]*import\b\s*(?:${NAMES}(?:\s*,\s*
 const REEXPORT = new RegExp(String.raw`(^|;)[ \t]*export\b\s*(?:\*(?:\s*as\s+[\w$]+)?\s*from\s*${FROM})`, "gm");
 const EXPORT_LIST = new RegExp(String.raw`(^|;)[ \t]*export\b\s*\{[^}]*\}(?:\s*from\s*${FROM})?`, "gm");
 
+/** @param {string} source */
 function moduleAsFunctionBody(source) {
+  /** @param {string} text */
   const blank = (text) => text.replace(/[^\n;]/g, " ");
   return source
     .replace(IMPORT, blank)
@@ -37,12 +40,13 @@ function moduleAsFunctionBody(source) {
     .replace(/\bimport\.meta\b/g, "importMeta_");
 }
 
+/** @param {string} body @param {boolean} isModule @returns {string | null} */
 function syntaxError(body, isModule) {
   try {
     if (isModule) new AsyncFunction(`"use strict";${body}`);
     else new Function(body);
     return null;
-  } catch (error) {
+  } catch (/** @type {any} */ error) {
     return error.message;
   }
 }
@@ -50,8 +54,10 @@ function syntaxError(body, isModule) {
 // Engines do not say where such an error is. A parser reads from the top, so every prefix that
 // reaches the error fails in the same way: the shortest such prefix ends at the error's line.
 // Line by line in a short file, in larger steps in a long one; a good hint, not a proof.
+/** @param {string} body @param {boolean} isModule @param {string} message */
 function locate(body, isModule, message) {
   const lines = body.split("\n");
+  /** @param {number} count */
   const failsAlike = (count) => count > 0 && syntaxError(lines.slice(0, count).join("\n"), isModule) === message;
   let end = lines.length;
   for (const step of [Math.ceil(lines.length / MAX_STEPS), 1]) {
@@ -61,6 +67,7 @@ function locate(body, isModule, message) {
 }
 
 // The engine talks about the function that was built; the agent wants to hear about its file.
+/** @param {string} body @param {boolean} isModule @param {string} message */
 function explain(body, isModule, message) {
   const closers = ["}", ")", "]", "})", "}}", "*/", "`"];
   if (closers.some((closer) => !syntaxError(`${body}\n${closer}`, isModule))) return "something opened here is never closed";
@@ -68,6 +75,7 @@ function explain(body, isModule, message) {
   return message;
 }
 
+/** @param {string} file @param {string} source */
 function checkText(file, source) {
   const extension = path.extname(file);
   if (extension === ".json") {
@@ -75,7 +83,7 @@ function checkText(file, source) {
     try {
       JSON.parse(source);
       return null;
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       return `invalid JSON: ${error.message}`;
     }
   }
@@ -88,6 +96,7 @@ function checkText(file, source) {
 }
 
 // Returns { name, problem }, with problem null for a good file, or { name, skipped } with a reason.
+/** @param {string} file @param {string} directory */
 async function check(file, directory) {
   const absolute = path.resolve(directory, file);
   const name = path.relative(directory, absolute) || absolute;
@@ -123,6 +132,7 @@ await joinSession({
         required: ["path"],
       },
       handler: async (args) => {
+        /** @param {string} text */
         const fail = (text) => ({ textResultForLlm: text, resultType: "failure" });
         if (typeof args?.path !== "string" || !args.path) return fail('lint_file needs a "path".');
         try {
@@ -130,7 +140,7 @@ await joinSession({
           if (skipped) return `${name}: not checked, ${skipped}`;
           // A broken file is a successful check: the tool did what it was asked to do.
           return `${name}: ${problem ?? "no syntax errors"}`;
-        } catch (error) {
+        } catch (/** @type {any} */ error) {
           return fail(`Cannot read ${args.path}: ${error.message}`);
         }
       },

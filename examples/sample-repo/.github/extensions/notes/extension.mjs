@@ -39,10 +39,12 @@ const select = db.prepare(`
   ORDER BY id DESC LIMIT ?3
 `);
 
+/** @param {string} text */
 function failure(text) {
   return { textResultForLlm: text, resultType: "failure" };
 }
 
+/** @param {unknown} value */
 const asText = (value) => (typeof value === "string" ? value.trim() : "");
 
 await joinSession({
@@ -82,7 +84,7 @@ await joinSession({
         const rows = select.all(asText(args?.tag), asText(args?.query), limit);
         if (rows.length === 0) return "No notes found.";
         return rows
-          .map(({ id, text, tag, created }) => `#${id} ${created.slice(0, 10)}${tag ? ` [${tag}]` : ""} ${text}`)
+          .map(({ id, text, tag, created }) => `#${id} ${String(created).slice(0, 10)}${tag ? ` [${tag}]` : ""} ${text}`)
           .join("\n");
       },
     },

@@ -15,27 +15,33 @@ const KILL_GRACE_MS = 2_000; // between asking a command to stop and ending it
 const DRAIN_GRACE_MS = 1_000; // between the shell's exit and closing its pipes
 
 const isWindows = process.platform === "win32";
-const [SHELL, SHELL_ARGS] = isWindows ? ["powershell", ["-NoProfile", "-Command"]] : ["/bin/sh", ["-c"]];
+const [SHELL, ...SHELL_ARGS] = isWindows ? ["powershell", "-NoProfile", "-Command"] : ["/bin/sh", "-c"];
 
+/** @typedef {import("node:child_process").ChildProcess} ChildProcess */
+
+/** @type {Set<ChildProcess>} */
 const running = new Set();
 
 // The command gets a process group of its own, so that what the shell started dies with it.
+/** @param {ChildProcess} child @param {NodeJS.Signals} signal */
 function killTree(child, signal) {
   try {
     if (isWindows) child.kill(signal);
-    else process.kill(-child.pid, signal);
+    else if (child.pid) process.kill(-child.pid, signal);
   } catch {
     // Already gone.
   }
 }
 
 // Keeps the beginning and the end: the first lines say what ran, the last ones how it failed.
+/** @param {number} limit */
 function cappedText(limit) {
   const half = Math.floor(limit / 2);
   let head = "";
   let tail = "";
   let dropped = 0;
   return {
+    /** @param {string} text */
     add(text) {
       const room = half - head.length;
       head += text.slice(0, room);
@@ -49,9 +55,16 @@ function cappedText(limit) {
   };
 }
 
+/**
+ * @typedef {{ error?: Error, code?: number | null, killedBy?: NodeJS.Signals | null }} Outcome
+ * @param {string} command
+ * @param {{ cwd: string, timeoutMs: number, signal?: AbortSignal }} options
+ * @returns {Promise<Outcome & { stoppedBecause: string | null, output: string }>}
+ */
 function run(command, { cwd, timeoutMs, signal }) {
   return new Promise((resolve) => {
     const output = cappedText(MAX_OUTPUT_CHARS);
+    /** @type {NodeJS.Timeout[]} */
     const timers = [];
     const child = spawn(SHELL, [...SHELL_ARGS, command], {
       cwd,
@@ -61,7 +74,9 @@ function run(command, { cwd, timeoutMs, signal }) {
     });
     running.add(child);
 
+    /** @type {string | null} */
     let stoppedBecause = null;
+    /** @param {string} why */
     const stop = (why) => {
       if (stoppedBecause) return;
       stoppedBecause = why;
@@ -69,6 +84,7 @@ function run(command, { cwd, timeoutMs, signal }) {
       timers.push(setTimeout(() => killTree(child, "SIGKILL"), KILL_GRACE_MS));
     };
     const onAbort = () => stop("cancelled");
+    /** @param {Outcome} outcome */
     const finish = (outcome) => {
       timers.forEach(clearTimeout);
       signal?.removeEventListener("abort", onAbort);
@@ -100,7 +116,9 @@ function run(command, { cwd, timeoutMs, signal }) {
   });
 }
 
+/** @type {import("@github/copilot-sdk").ToolHandler} */
 async function runCommand(args, invocation) {
+  /** @param {string} text */
   const fail = (text, resultType = "failure") => ({ textResultForLlm: text, resultType });
   const command = typeof args?.command === "string" ? args.command.trim() : "";
   if (!command) return fail('run_command needs a non-empty "command".');

@@ -13,6 +13,7 @@ const MAX_TEXT = 500;
 const PING_MS = 15_000; // a silent connection is closed by some browsers and proxies
 
 let status = { text: "Nothing to report yet", level: "info", at: new Date().toISOString() };
+/** @type {Set<import("node:http").ServerResponse>} */
 const viewers = new Set(); // open event streams
 
 // Every program on this machine can reach a loopback port, and so can any web page the person has
@@ -36,6 +37,7 @@ const PAGE = `<!doctype html>
   });
 </script></body></html>`;
 
+/** @param {object} value */
 const asEvent = (value) => `event: status\ndata: ${JSON.stringify(value)}\n\n`;
 
 const server = createServer((request, response) => {
@@ -54,11 +56,13 @@ const server = createServer((request, response) => {
 });
 server.listen(0, "127.0.0.1"); // port 0: the system picks a free one, so two sessions never collide
 await once(server, "listening");
-const url = `http://127.0.0.1:${server.address().port}/${secret}/`;
+const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+const url = `http://127.0.0.1:${port}/${secret}/`;
 
 const ping = setInterval(() => viewers.forEach((viewer) => viewer.write(": ping\n\n")), PING_MS);
 
 // One function behind the tool and the canvas action, so that both follow the same rules.
+/** @param {any} input */
 function setStatus(input) {
   const text = typeof input?.text === "string" ? input.text.trim() : "";
   if (!text) throw new CanvasError("invalid_input", 'set_status needs a non-empty "text".');
@@ -113,7 +117,7 @@ await joinSession({
         try {
           const { text, level } = setStatus(args);
           return `Status set to [${level}] ${text}\nBoard: ${url} (${viewers.size} watching)`;
-        } catch (error) {
+        } catch (/** @type {any} */ error) {
           return { textResultForLlm: error.message, resultType: "failure" };
         }
       },

@@ -111,4 +111,4 @@ const bumpVersion: Tool<BumpArgs> = {
   }),
 };
 
-await joinSession({ tools: [compareVersions, bumpVersion] as Tool[] });
+await joinSession({ tools: [compareVersions, bumpVersion] });
