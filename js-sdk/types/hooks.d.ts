@@ -4,9 +4,9 @@
  * Every hook gets `(input, invocation)` and may return nothing. Hooks of several extensions compose:
  * rewrites chain, and for permissions `deny` beats `ask` beats `allow`.
  *
- * A hook that throws, or does not answer in time, is reported and skipped; see {@link HookFailure} for
- * hooks whose failure must deny. An answer that is not an object is ignored, and a field that is not
- * listed here has no effect; both are warned about in the extension's log.
+ * A hook that throws, does not answer in time, or answers with something else than an object, is reported
+ * and skipped; see {@link HookFailure} for hooks whose failure must deny. A field that is not listed here
+ * has no effect, which is warned about in the extension's log.
  */
 
 import type { ElicitationResult, ElicitationSchema } from "./session.js";
@@ -21,8 +21,8 @@ export interface HookInvocation {
 /** What a hook's failure means. */
 export interface HookFailure {
   /**
-   * With `true`, a hook that throws or does not answer in time denies what it was asked about: the tool
-   * call (`onPreToolUse`, `onPreMcpToolCall`) or the prompt (`onUserPromptSubmitted`). The other hooks
+   * With `true`, a hook that fails (it throws, is late, answers with what is no answer, or its extension
+   * ends) denies what it was asked about: the tool call (`onPreToolUse`, `onPreMcpToolCall`) or the prompt (`onUserPromptSubmitted`). The other hooks
    * decide nothing that could be denied. Without it the hook is skipped, as if it were not there.
    */
   failClosed?: boolean;

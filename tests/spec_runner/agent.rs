@@ -177,6 +177,7 @@ impl ScriptedAgent {
             native: step.native.map(|native| (native.name, native.args)),
             agent_id: step.agent,
             mcp: step.mcp.map(|mcp| McpTool { server: mcp.server, tool: mcp.tool, meta: mcp.meta }),
+            ..AgentTool::default()
         };
         let verdict = session.before_agent_tool(&mut tool).await;
         let name = tool.name.clone();

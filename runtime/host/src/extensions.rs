@@ -230,7 +230,7 @@ impl Extensions {
         &self,
         key: &Key,
         kind: CallKind,
-        payload: Value,
+        payload: String,
     ) -> Result<Value, CallFailure> {
         let (call, reply) = self.start_call(key, kind, payload)?;
         let mut guard = CancelOnDrop { extensions: self, key, call, armed: true };
@@ -253,7 +253,7 @@ impl Extensions {
         key: &Key,
         kind: CallKind,
         deadline: Duration,
-        payload: Value,
+        payload: String,
     ) -> Result<Value, CallFailure> {
         tokio::time::timeout(deadline, self.call(key, kind, payload))
             .await
@@ -264,7 +264,7 @@ impl Extensions {
         &self,
         key: &Key,
         kind: CallKind,
-        payload: Value,
+        payload: String,
     ) -> Result<(CallId, oneshot::Receiver<Reply>), CallFailure> {
         let mut state = self.lock();
         state.next_call += 1;
@@ -280,7 +280,7 @@ impl Extensions {
         if let Some(batch) = subscriber.as_ref().and_then(|subscriber| subscriber.take_batch()) {
             isolate.send(ToIsolate::Events { batch });
         }
-        isolate.send(ToIsolate::Call { call, kind, payload: payload.to_string() });
+        isolate.send(ToIsolate::Call { call, kind, payload });
         Ok((call, receiver))
     }
 

@@ -77,6 +77,9 @@ pub trait Chain {
     /// Which hook.
     const HOOK: Hook;
 
+    /// Whether it can say no. Only then does it matter that a hook fails closed.
+    const DECIDES: bool = false;
+
     /// What the next extension is told: it sees what those before it changed.
     fn input(&self) -> Map<String, Value>;
 
@@ -88,7 +91,7 @@ pub trait Chain {
     /// Takes an extension's answer; `Break` ends the chain.
     fn take(&mut self, extension: &str, output: Output) -> ControlFlow<()>;
 
-    /// An extension that declared `failClosed` did not answer. Hooks that decide nothing go on.
+    /// An extension that declared `failClosed` did not answer, in a hook that decides.
     fn fail_closed(&mut self, _extension: &str, _why: &str) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
@@ -134,8 +137,9 @@ impl Runner<'_> {
                 Ok(Value::Object(output)) => chain.take(&target.id, output),
                 Ok(_) => ControlFlow::Continue(()),
                 Err(failure) => {
-                    let why = self.report(C::HOOK, &target, &failure);
-                    if target.fails_closed {
+                    let denies = C::DECIDES && target.fails_closed;
+                    let why = self.report(C::HOOK, &target, &failure, denies);
+                    if denies {
                         chain.fail_closed(&target.id, &why)
                     } else {
                         ControlFlow::Continue(())
@@ -156,39 +160,49 @@ impl Runner<'_> {
         target: &HookTarget,
         mut input: Map<String, Value>,
     ) -> Result<Value, CallFailure> {
-        let id = crate::ids::unique();
         input.insert("sessionId".into(), self.session_id.into());
         input.insert("timestamp".into(), chrono::Utc::now().timestamp_millis().into());
         input.insert("cwd".into(), self.cwd.to_string_lossy().into());
-        let start = json!({
-            "hookInvocationId": id,
-            "hookType": hook.kind(),
-            "extensionId": target.id,
-            "input": input,
-        });
-        self.bus.emit("hook.start", start);
-        let payload = json!({ "hook": hook.name(), "input": input, "sessionId": self.session_id });
+        // Inputs can be long and hooks many: what is passed on is written down once and never copied.
+        let payload = format!(
+            r#"{{"hook":"{}","input":{},"sessionId":{}}}"#,
+            hook.name(),
+            serde_json::to_string(&input).unwrap_or_default(),
+            Value::from(self.session_id),
+        );
+        let invocation = Map::from_iter([
+            ("hookInvocationId".to_owned(), crate::ids::unique().into()),
+            ("hookType".to_owned(), hook.kind().into()),
+            ("extensionId".to_owned(), target.id.as_str().into()),
+        ]);
+        let mut start = invocation.clone();
+        start.insert("input".into(), input.into());
+        self.bus.emit("hook.start", start.into());
+        let mut unfinished = Unfinished { bus: self.bus, invocation: Some(invocation) };
         let answer = self
             .extensions
             .call_within(&target.key, CallKind::Hook, target.deadline, payload)
             .await;
-        let mut end = json!({
-            "hookInvocationId": id,
-            "hookType": hook.kind(),
-            "extensionId": target.id,
-            "success": answer.is_ok(),
-        });
-        match &answer {
-            Ok(Value::Null) => {}
-            Ok(output) => end["output"] = output.clone(),
-            Err(failure) => end["error"] = describe(failure),
+        if let Some(mut end) = unfinished.invocation.take() {
+            end.insert("success".into(), answer.is_ok().into());
+            match &answer {
+                Ok(Value::Null) => {}
+                Ok(output) => drop(end.insert("output".into(), output.clone())),
+                Err(failure) => drop(end.insert("error".into(), describe(failure))),
+            }
+            self.bus.emit("hook.end", end.into());
         }
-        self.bus.emit("hook.end", end);
         answer
     }
 
     /// Makes a failure known; returns it in words.
-    fn report(&self, hook: Hook, target: &HookTarget, failure: &CallFailure) -> String {
+    fn report(
+        &self,
+        hook: Hook,
+        target: &HookTarget,
+        failure: &CallFailure,
+        denies: bool,
+    ) -> String {
         let name = hook.name();
         let why = match failure {
             CallFailure::Late(deadline) => {
@@ -197,7 +211,7 @@ impl Runner<'_> {
             failure => format!("{name} of {} failed: {}", target.id, failure.with_place()),
         };
         let consequence =
-            if target.fails_closed { "it is declared failClosed" } else { "it was skipped" };
+            if denies { "it is declared failClosed and denies" } else { "it was skipped" };
         let message = format!("{why}; {consequence}");
         self.extensions.note(&target.key, LogLevel::Error, &message);
         self.bus.emit(
@@ -209,6 +223,25 @@ impl Runner<'_> {
             }),
         );
         why
+    }
+}
+
+/// Says that a hook is over when whoever asked does not wait for its answer.
+struct Unfinished<'a> {
+    bus: &'a Bus,
+    invocation: Option<Map<String, Value>>,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if let Some(mut end) = self.invocation.take() {
+            end.insert("success".into(), false.into());
+            end.insert(
+                "error".into(),
+                json!({ "message": "nobody waits for the answer any more" }),
+            );
+            self.bus.emit("hook.end", end.into());
+        }
     }
 }
 

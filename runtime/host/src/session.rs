@@ -194,6 +194,8 @@ struct Facts {
     /// The last turn was aborted.
     aborted: bool,
     capabilities: Value,
+    /// What was last said of the extensions.
+    extensions_loaded: Value,
     user_requests: u64,
     usage: Value,
     /// How often in a row each sub-agent was kept going.
@@ -248,6 +250,7 @@ impl Session {
             final_message: None,
             aborted: false,
             capabilities: Value::Null,
+            extensions_loaded: Value::Null,
             user_requests: 0,
             usage: json!({}),
             subagent_blocks: HashMap::new(),

@@ -44,6 +44,7 @@ impl Submitted {
 
 impl Chain for Submitted {
     const HOOK: Hook = Hook::UserPromptSubmitted;
+    const DECIDES: bool = true;
 
     fn input(&self) -> Map<String, Value> {
         Map::from_iter([("prompt".to_owned(), self.prompt.as_str().into())])

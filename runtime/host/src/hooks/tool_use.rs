@@ -91,6 +91,7 @@ impl Pre {
 
 impl Chain for Pre {
     const HOOK: Hook = Hook::PreToolUse;
+    const DECIDES: bool = true;
 
     fn input(&self) -> Map<String, Value> {
         self.caller.input(&self.args)
@@ -145,6 +146,8 @@ impl Chain for Pre {
 pub struct PreMcp {
     /// The call.
     pub tool_call_id: String,
+    /// The sub-agent that makes the call, if one does.
+    pub agent_id: Option<String>,
     /// The server.
     pub server: String,
     /// The tool, without the server's prefix.
@@ -159,6 +162,7 @@ pub struct PreMcp {
 
 impl Chain for PreMcp {
     const HOOK: Hook = Hook::PreMcpToolCall;
+    const DECIDES: bool = true;
 
     fn input(&self) -> Map<String, Value> {
         let mut input = Map::from_iter([
@@ -167,6 +171,9 @@ impl Chain for PreMcp {
             ("toolName".to_owned(), self.tool.as_str().into()),
             ("arguments".to_owned(), self.args.clone()),
         ]);
+        if let Some(agent) = &self.agent_id {
+            input.insert("agentId".into(), agent.as_str().into());
+        }
         if let Some(meta) = &self.meta {
             input.insert("_meta".into(), meta.clone());
         }

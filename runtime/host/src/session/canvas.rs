@@ -274,7 +274,7 @@ impl Session {
             request.extend(details);
         }
         let payload = json!({ "verb": verb, "request": request });
-        let reply = self.0.extensions.call(&key, CallKind::Canvas, payload).await;
+        let reply = self.0.extensions.call(&key, CallKind::Canvas, payload.to_string()).await;
         let mut reply = reply
             .map_err(|failure| CanvasFault::new("canvas_handler_error", failure.to_string()))?;
         if let Some(error) = reply.get("error") {

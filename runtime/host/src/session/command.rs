@@ -94,7 +94,7 @@ impl Session {
             "sessionId": self.id(),
         });
         let outcome = tokio::select! {
-            reply = self.0.extensions.call(&key, CallKind::Command, payload) => {
+            reply = self.0.extensions.call(&key, CallKind::Command, payload.to_string()) => {
                 reply.map(drop).map_err(|failure| failure.with_place())
             }
             answer = pending.answered() => match answer["error"].as_str() {

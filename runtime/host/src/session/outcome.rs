@@ -27,6 +27,17 @@ pub struct ToolOutcome {
 }
 
 impl ToolOutcome {
+    /// A call whose turn was aborted.
+    pub(super) fn aborted() -> Self {
+        Self {
+            result: ToolResult::failure("the turn was aborted"),
+            before: Vec::new(),
+            after: Vec::new(),
+            ends_turn: true,
+            suppress_output: false,
+        }
+    }
+
     /// What the agent's model is to read: the result, and what extensions said.
     pub fn text_for_model(&self, tool: &str) -> String {
         let mut text = self.result.text_result_for_llm.clone();

@@ -19,6 +19,11 @@ pub const NOBODY_TO_ASK: &str = "denied-no-approval-rule-and-could-not-request-f
 impl Session {
     /// Asks whether something may be done. The request is the public contract's `PermissionRequest`.
     pub async fn request_permission(&self, request: &Value) -> Decision {
+        self.permission(request).await.0
+    }
+
+    /// The same, with the extension that decided, if one did.
+    pub(super) async fn permission(&self, request: &Value) -> (Decision, Option<String>) {
         let mut waiting = self.0.pending.open(Kind::Permission);
         let id = waiting.id.clone();
         self.emit("permission.requested", json!({ "requestId": id, "permissionRequest": request }));
@@ -33,11 +38,11 @@ impl Session {
         if let Some(call) = request.get("toolCallId") {
             data["toolCallId"] = call.clone();
         }
-        if let Some(by) = by {
-            data["decidedBy"] = by.into();
+        if let Some(by) = &by {
+            data["decidedBy"] = by.as_str().into();
         }
         self.emit("permission.completed", data);
-        decision
+        (decision, by)
     }
 
     /// A rejection by any extension holds; else an approval by any; else the person decides.
@@ -85,7 +90,12 @@ impl Session {
             "request": request,
             "invocation": { "sessionId": self.id() },
         });
-        let call = self.0.extensions.call_within(key, CallKind::Handler, HANDLER_DEADLINE, payload);
+        let call = self.0.extensions.call_within(
+            key,
+            CallKind::Handler,
+            HANDLER_DEADLINE,
+            payload.to_string(),
+        );
         match call.await {
             Ok(Value::Null) => None,
             Ok(answer) => Some(answer),

@@ -219,7 +219,13 @@ impl Session {
     async fn steer(self, id: String) {
         let Some(agent) = &self.0.options.agent else { return };
         let Some(mut queued) = self.0.queue.take(&id) else { return };
-        let Some(prompt) = self.prepare(&queued).await else { return };
+        let aborts = *self.0.aborts.borrow();
+        let prepared = tokio::select! {
+            biased;
+            () = self.aborted_after(aborts) => None,
+            prepared = self.prepare(&queued) => prepared,
+        };
+        let Some(prompt) = prepared else { return };
         if agent.steer(&prompt).await {
             self.emit_ephemeral("pending_messages.modified", json!({}));
             return;

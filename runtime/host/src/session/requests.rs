@@ -176,6 +176,7 @@ impl Session {
         if changed {
             self.emit_ephemeral("capabilities.changed", json!({ "ui": capabilities["ui"] }));
         }
+        // Nobody needs to hear twice that nothing has changed.
         let extensions: Vec<_> = self
             .list()
             .iter()
@@ -190,7 +191,11 @@ impl Session {
                 })
             })
             .collect();
-        self.emit_ephemeral("session.extensions_loaded", json!({ "extensions": extensions }));
+        let data = json!({ "extensions": extensions });
+        let before = std::mem::replace(&mut self.facts().extensions_loaded, data.clone());
+        if before != data {
+            self.emit_ephemeral("session.extensions_loaded", data);
+        }
     }
 }
 

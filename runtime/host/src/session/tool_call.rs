@@ -104,6 +104,8 @@ pub struct AgentTool {
     pub agent_id: Option<String>,
     /// Set if it is the tool of an MCP server.
     pub mcp: Option<McpTool>,
+    /// Set if an extension wants the call not to be shown.
+    pub suppress_output: bool,
 }
 
 /// A tool of an MCP server.
@@ -154,11 +156,25 @@ impl Session {
         tools
     }
 
+    /// The tool of that name.
+    fn tool(&self, name: &str) -> Option<ToolListing> {
+        let state = self.0.extensions.lock();
+        let loaded = state.map.values().filter(|extension| extension.isolate.is_some());
+        let found = loaded.into_iter().find_map(|extension| {
+            let tool = extension.info.tools.iter().find(|tool| tool.name == name)?;
+            Some(ToolListing { tool: tool.clone(), extension_id: Some(extension.info.id.clone()) })
+        });
+        drop(state);
+        found.or_else(|| {
+            let tool = self.own_tools().into_iter().find(|tool| tool.name == name)?;
+            Some(ToolListing { tool, extension_id: None })
+        })
+    }
+
     /// Calls a tool through the hooks. Dropping the future cancels the call: the handler's
     /// `invocation.signal` fires.
     pub async fn call_tool(&self, call: ToolCall) -> Result<ToolOutcome, CallError> {
-        let tool = self.tools().into_iter().find(|listing| listing.tool.name == call.name);
-        let Some(ToolListing { tool, extension_id }) = tool else {
+        let Some(ToolListing { tool, extension_id }) = self.tool(&call.name) else {
             let available = self.tools().into_iter().map(|listing| listing.tool.name).collect();
             return Err(CallError::UnknownTool { name: call.name, available });
         };
@@ -170,7 +186,11 @@ impl Session {
             native: None,
         };
         let mut unfinished = Unfinished { session: self, caller: &caller, armed: true };
-        let outcome = self.run_tool(&caller, &tool, extension_id, call.args, call.permission).await;
+        let aborts = *self.0.aborts.borrow();
+        let outcome = tokio::select! {
+            outcome = self.run_tool(&caller, &tool, extension_id, call.args, call.permission) => outcome,
+            () = self.aborted_after(aborts) => ToolOutcome::aborted(),
+        };
         unfinished.armed = false;
         if let Some(Value::String(text)) = outcome.result.rest.get("sessionLog") {
             self.emit("session.info", json!({ "infoType": "tool", "message": text }));
@@ -196,11 +216,7 @@ impl Session {
             let ends_turn = result.result_type == ResultType::Rejected;
             return ToolOutcome { result, before, after: Vec::new(), ends_turn, suppress_output };
         }
-        let mut aborts = self.0.aborts.subscribe();
-        let result = tokio::select! {
-            result = self.execute(caller, owner.as_deref(), &args) => result,
-            _ = aborts.changed() => ToolResult::failure("the turn was aborted"),
-        };
+        let result = self.execute(caller, owner.as_deref(), &args).await;
         let Digest { mut result, contexts: after, suppress_output: suppressed } =
             self.digest(caller, &args, result).await;
         suppress_output |= suppressed;
@@ -261,20 +277,21 @@ impl Session {
         request: &Value,
         hook: Option<(&str, &str)>,
     ) -> Result<(), ToolResult> {
-        let decision = self.request_permission(request).await;
+        let (decision, by) = self.permission(request).await;
         if decision.is_approved() {
             return Ok(());
         }
         let nobody = decision.kind == NOBODY_TO_ASK;
+        let who = by.as_deref().unwrap_or("the person");
         let said = decision.feedback.map(|said| format!(": {said}")).unwrap_or_default();
         Err(ToolResult::denied(match hook {
             None if nobody => "Denied: there is nobody to ask for permission".to_owned(),
-            None => format!("Denied by the person{said}"),
+            None => format!("Denied by {who}{said}"),
             Some((by, because)) if nobody => format!(
                 "Denied by preToolUse hook of {by} (unable to ask the person for confirmation){because}"
             ),
             Some((by, because)) => {
-                format!("Denied by the person{said} (asked by preToolUse hook of {by}{because})")
+                format!("Denied by {who}{said} (asked by preToolUse hook of {by}{because})")
             }
         }))
     }
@@ -317,7 +334,7 @@ impl Session {
             payload["availableTools"] = self.tools_metadata();
         }
         let called = async {
-            let reply = self.0.extensions.call(&key, CallKind::Tool, payload).await;
+            let reply = self.0.extensions.call(&key, CallKind::Tool, payload.to_string()).await;
             match reply {
                 Ok(value) => ToolResult::from_reply(value),
                 Err(CallFailure::Ended { id, reason }) => {
@@ -371,6 +388,7 @@ impl Session {
         self.execution_starts(&caller, &tool.args, tool.mcp.as_ref());
         let pre = self.hooks().run(Pre::new(caller, tool.args.take())).await;
         tool.args = pre.args;
+        tool.suppress_output |= pre.suppress_output;
         let mut decided = pre.decided;
         let denied = decided.as_ref().is_some_and(|decided| decided.permission == Permission::Deny);
         if let Some(mcp) = &mut tool.mcp
@@ -378,6 +396,7 @@ impl Session {
         {
             let chain = PreMcp {
                 tool_call_id: tool.id.clone(),
+                agent_id: tool.agent_id.clone(),
                 server: mcp.server.clone(),
                 tool: mcp.tool.clone(),
                 args: tool.args.clone(),
@@ -396,6 +415,7 @@ impl Session {
         let caller = tool.caller();
         let Digest { result, contexts: after, suppress_output } =
             self.digest(&caller, &tool.args, result).await;
+        let suppress_output = suppress_output || tool.suppress_output;
         let ends_turn = result.result_type == ResultType::Rejected;
         let outcome = ToolOutcome { result, before: Vec::new(), after, ends_turn, suppress_output };
         self.emit("tool.execution_complete", outcome.completed(&tool.id, &tool.name));

@@ -42,11 +42,29 @@ impl Session {
             self.emit_ephemeral("session.idle", data);
         };
         while let Some(queued) = self.0.queue.next(idle) {
+            let aborts = *self.0.aborts.borrow();
             self.emit_ephemeral("pending_messages.modified", json!({}));
-            self.begin(StartSource::New, Some(&queued.message.prompt)).await;
-            self.turn(queued).await;
+            let begin = self.begin(StartSource::New, Some(&queued.message.prompt));
+            if self.unless_aborted(aborts, begin).await.is_some() {
+                self.turn(queued, aborts).await;
+            }
             self.0.bus.sync();
         }
+    }
+
+    /// Does something for a turn, unless the turn is aborted; it is dropped then.
+    async fn unless_aborted<T>(&self, aborts: u64, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.aborted_after(aborts) => None,
+            done = work => Some(done),
+        }
+    }
+
+    /// Waits for an abort after so many.
+    pub(super) async fn aborted_after(&self, aborts: u64) {
+        // The sender lives as long as we do.
+        let _ = self.0.aborts.subscribe().wait_for(|count| *count > aborts).await;
     }
 
     /// The running turn, and what waits, is not wanted any more.
@@ -116,26 +134,28 @@ impl Session {
         })
     }
 
-    async fn turn(&self, mut queued: Queued) {
+    async fn turn(&self, mut queued: Queued, aborts: u64) {
         let prepared = match queued.prepared.take() {
             Some(prompt) => Some(prompt),
-            None => self.prepare(&queued).await,
+            None => self.unless_aborted(aborts, self.prepare(&queued)).await.flatten(),
         };
         let Some(mut prompt) = prepared else { return };
         let mut blocks = 0;
         let mut retries = 0;
         loop {
-            let outcome = self.ask_agent(prompt.clone()).await;
+            let outcome = self.ask_agent(prompt.clone(), aborts).await;
             match outcome {
                 Ok(reason) if reason == StopReason::cancelled() => return,
                 Ok(reason) => {
-                    let Some(next) = self.keep_going(&reason, blocks).await else { return };
+                    let next = self.unless_aborted(aborts, self.keep_going(&reason, blocks)).await;
+                    let Some(next) = next.flatten() else { return };
                     blocks += 1;
                     retries = 0;
                     prompt = next;
                 }
                 Err(error) => {
-                    if !self.try_again(&error, &mut retries).await {
+                    let again = self.try_again(&error, &mut retries);
+                    if self.unless_aborted(aborts, again).await != Some(true) {
                         return;
                     }
                 }
@@ -144,10 +164,10 @@ impl Session {
     }
 
     /// Has the agent work on a prompt, until it stops or is stopped.
-    async fn ask_agent(&self, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn ask_agent(&self, prompt: AgentPrompt, aborts: u64) -> Result<StopReason, AgentError> {
         // A session without an agent takes no messages.
         let Some(agent) = &self.0.options.agent else { return Ok(StopReason::end_turn()) };
-        let turn = Turn::new(self.clone());
+        let turn = Turn::new(self.clone(), aborts);
         let mut start = json!({ "turnId": turn.id, "interactionId": prompt.message_id });
         if let Some(model) = self.facts().model.clone() {
             start["model"] = model.into();
@@ -250,7 +270,7 @@ impl Session {
 pub struct Turn {
     session: Session,
     id: String,
-    /// Aborts before this turn.
+    /// Aborts before its prompt was taken up.
     aborts: u64,
     text: Mutex<Text>,
 }
@@ -263,8 +283,7 @@ struct Text {
 }
 
 impl Turn {
-    fn new(session: Session) -> Self {
-        let aborts = *session.0.aborts.borrow();
+    fn new(session: Session, aborts: u64) -> Self {
         Self { session, id: crate::ids::unique(), aborts, text: Mutex::default() }
     }
 
@@ -280,9 +299,7 @@ impl Turn {
 
     /// Waits until the turn is not wanted any more.
     pub async fn cancelled(&self) {
-        let mut aborts = self.session.0.aborts.subscribe();
-        // The sender lives as long as the session.
-        let _ = aborts.wait_for(|count| *count > self.aborts).await;
+        self.session.aborted_after(self.aborts).await;
     }
 
     /// Whether the turn is not wanted any more.

@@ -1,7 +1,7 @@
 //! `tenon bench events`: a stream of events to many extensions.
 //!
-//! The stream runs twice, once as it is and once with one more subscriber that sleeps. What the others
-//! get, and when, must not differ.
+//! There are two: one as it is, and one with a further subscriber that sleeps. What the others get, and
+//! when, must not differ.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -63,7 +63,10 @@ const session = await joinSession({});
 session.on("bench.tick", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000));
 "#;
 
-/// One run of the stream.
+/// Parts of the stream. Those with and without the sleeper take turns, so that noise hits both.
+const ROUNDS: u32 = 5;
+
+/// One kind of stream.
 #[derive(Debug, Serialize)]
 struct Stream {
     case: String,
@@ -75,23 +78,59 @@ struct Stream {
     lost: u64,
     /// Events that arrived in another order than they were emitted in.
     out_of_order: u64,
-    /// How late events arrived, in milliseconds: the median over subscribers.
+    /// How late events arrived, in milliseconds: the median over subscribers and rounds.
     p50_ms: f64,
     p99_ms: f64,
-    /// Share of one core that the whole program used.
+    /// How much of one core the whole program used.
     cores: f64,
-    /// Private memory after a fifth of the stream and at its end, in megabytes.
+    /// Private memory of the program after the first round and after the last, in megabytes.
     memory_early_mb: f64,
     memory_late_mb: f64,
 }
 
+/// What was seen of a stream so far.
+struct Run {
+    case: &'static str,
+    session: Session,
+    subscribers: usize,
+    events: u64,
+    seconds: f64,
+    cpu_ms: f64,
+    reports: Vec<Value>,
+    memory: Vec<u64>,
+}
+
 pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError> {
     let folder = tempfile::tempdir()?;
+    let mut runs = Vec::new();
+    for (case, sleeper) in [("all awake", false), ("one sleeps", true)] {
+        let _progress = Progress::start("loading extensions ...");
+        let session = session(&folder.path().join(case), bench.extensions, sleeper).await?;
+        // A first round for compilers and caches.
+        emit(&session, bench.rate, Duration::from_secs(1)).await;
+        reports(&session, bench.extensions).await?;
+        let subscribers = bench.extensions + usize::from(sleeper);
+        runs.push(Run {
+            case,
+            session,
+            subscribers,
+            events: 0,
+            seconds: 0.0,
+            cpu_ms: 0.0,
+            reports: Vec::new(),
+            memory: Vec::new(),
+        });
+    }
+    for round in 1..=ROUNDS {
+        for run in &mut runs {
+            let _progress =
+                Progress::start(&format!("streaming, {}, round {round} of {ROUNDS} ...", run.case));
+            run.stream(bench).await?;
+        }
+    }
     let mut streams = Vec::new();
-    for (case, sleeper) in [("stream", false), ("one sleeps", true)] {
-        let progress = Progress::start(&format!("streaming events, {case} ..."));
-        streams.push(stream(&folder.path().join(case), case, bench, sleeper).await?);
-        drop(progress);
+    for run in runs {
+        streams.push(run.finish(bench).await);
     }
     let ratio = streams[1].p50_ms / streams[0].p50_ms;
     if args.json {
@@ -106,50 +145,42 @@ pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError>
     Ok(ExitCode::SUCCESS)
 }
 
-async fn stream(
-    folder: &Path,
-    case: &str,
-    bench: &BenchEvents,
-    sleeper: bool,
-) -> Result<Stream, CliError> {
-    let session = session(folder, bench.extensions, sleeper).await?;
-    // A first round for compilers and caches.
-    emit(&session, bench.rate, Duration::from_secs(1), |_| {}).await;
-    reports(&session, bench.extensions).await?;
-    let me = std::process::id();
-    let mut early = 0;
-    let cpu = process::cpu_ms(me);
-    let started = Instant::now();
-    let length = Duration::from_secs(bench.seconds);
-    let events = emit(&session, bench.rate, length, |passed| {
-        if early == 0 && passed > length / 5 {
-            early = process::private_bytes(me);
+impl Run {
+    /// One round.
+    async fn stream(&mut self, bench: &BenchEvents) -> Result<(), CliError> {
+        let me = std::process::id();
+        let (cpu, started) = (process::cpu_ms(me), Instant::now());
+        let length = Duration::from_secs(bench.seconds) / ROUNDS;
+        self.events += emit(&self.session, bench.rate, length).await;
+        self.seconds += started.elapsed().as_secs_f64();
+        self.cpu_ms += process::cpu_ms(me) - cpu;
+        self.reports.extend(reports(&self.session, bench.extensions).await?);
+        self.memory.push(process::private_bytes(me));
+        Ok(())
+    }
+
+    async fn finish(self, bench: &BenchEvents) -> Stream {
+        self.session.end(EndReason::Complete).await;
+        let numbers = |field: &'static str| {
+            self.reports.iter().filter_map(move |report| report[field].as_f64())
+        };
+        let sum = |field: &'static str| numbers(field).sum::<f64>() as u64;
+        let megabytes = |bytes: Option<&u64>| bytes.map_or(f64::NAN, |bytes| *bytes as f64 / 1e6);
+        Stream {
+            case: self.case.to_owned(),
+            engine: engine_info().name.to_owned(),
+            subscribers: self.subscribers,
+            events: self.events,
+            events_per_second: self.events as f64 / self.seconds,
+            lost: (self.events * bench.extensions as u64).saturating_sub(sum("count")),
+            out_of_order: sum("disorder"),
+            p50_ms: process::median(numbers("p50").collect()),
+            p99_ms: process::median(numbers("p99").collect()),
+            cores: self.cpu_ms / self.seconds / 1000.0,
+            memory_early_mb: megabytes(self.memory.first()),
+            memory_late_mb: megabytes(self.memory.last()),
         }
-    })
-    .await;
-    let late = process::private_bytes(me);
-    let cores = (process::cpu_ms(me) - cpu) / (started.elapsed().as_secs_f64() * 1000.0);
-    let per_second = events as f64 / started.elapsed().as_secs_f64();
-    let reports = reports(&session, bench.extensions).await?;
-    session.end(EndReason::Complete).await;
-    let sum = |field: &str| reports.iter().filter_map(|report| report[field].as_u64()).sum::<u64>();
-    let middle = |field: &str| {
-        process::median(reports.iter().filter_map(|report| report[field].as_f64()).collect())
-    };
-    Ok(Stream {
-        case: case.to_owned(),
-        engine: engine_info().name.to_owned(),
-        subscribers: bench.extensions + usize::from(sleeper),
-        events,
-        events_per_second: per_second,
-        lost: events * bench.extensions as u64 - sum("count"),
-        out_of_order: sum("disorder"),
-        p50_ms: middle("p50"),
-        p99_ms: middle("p99"),
-        cores,
-        memory_early_mb: early as f64 / 1e6,
-        memory_late_mb: late as f64 / 1e6,
-    })
+    }
 }
 
 async fn session(folder: &Path, count: usize, sleeper: bool) -> Result<Session, CliError> {
@@ -172,12 +203,7 @@ async fn session(folder: &Path, count: usize, sleeper: bool) -> Result<Session, 
 }
 
 /// Emits at a rate for a time; how many that were.
-async fn emit(
-    session: &Session,
-    rate: u64,
-    length: Duration,
-    mut look: impl FnMut(Duration),
-) -> u64 {
+async fn emit(session: &Session, rate: u64, length: Duration) -> u64 {
     let started = Instant::now();
     let mut number = 0;
     let mut ticks = tokio::time::interval(BURST);
@@ -192,7 +218,6 @@ async fn emit(
             session.emit_ephemeral("bench.tick", data);
             number += 1;
         }
-        look(passed);
         if passed >= length {
             return number;
         }

@@ -1,0 +1,9 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onAgentStop: ({ stopHookActive }) => {
+      if (!stopHookActive) return { decision: "block", reason: "The docs are old." };
+    },
+  },
+});

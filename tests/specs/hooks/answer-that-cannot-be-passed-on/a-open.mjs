@@ -1,0 +1,12 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onPreToolUse: () => ({
+      permissionDecision: "allow",
+      toJSON() {
+        throw new Error("no form");
+      },
+    }),
+  },
+});

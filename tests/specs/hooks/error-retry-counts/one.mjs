@@ -1,0 +1,7 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onErrorOccurred: ({ error }) => (error === "c" ? { errorHandling: "retry", retryCount: 0 } : { errorHandling: "retry" }),
+  },
+});

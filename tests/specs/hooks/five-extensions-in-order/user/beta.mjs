@@ -1,0 +1,3 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({ hooks: { onPreToolUse: ({ toolArgs }) => ({ modifiedArgs: { seen: [...toolArgs.seen, "user:beta"] } }) } });

@@ -1,0 +1,8 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onPreToolUse: () => ({ permissionDecision: "deny", permissionDecisionReason: "no docs" }),
+    onPreMcpToolCall: () => console.log("asked"),
+  },
+});

@@ -1,0 +1,5 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: { onPreToolUse: { failClosed: true, handler: ({ toolArgs }) => ({ permissionDecision: toolArgs.decision }) } },
+});

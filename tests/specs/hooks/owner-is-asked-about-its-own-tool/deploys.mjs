@@ -1,0 +1,9 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  tools: [{ name: "deploy", description: "Deploys", handler: ({ to }) => `deployed to ${to}` }],
+  hooks: {
+    onPreToolUse: () => ({ modifiedArgs: { to: "staging" } }),
+    onPostToolUse: ({ toolResult }) => ({ modifiedResult: `${toolResult.textResultForLlm}!` }),
+  },
+});

@@ -1,0 +1,10 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onPostToolUse: ({ toolResult }) => ({
+      modifiedResult: `${toolResult.textResultForLlm}, beta`,
+      additionalContext: "beta was here",
+    }),
+  },
+});

@@ -1,0 +1,8 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onUserPromptSubmitted: ({ prompt }) => ({ modifiedPrompt: `${prompt}, please` }),
+    onUserPromptTransformed: ({ transformedPrompt }) => ({ modifiedTransformedPrompt: `${transformedPrompt}!` }),
+  },
+});

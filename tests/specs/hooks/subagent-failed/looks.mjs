@@ -1,0 +1,9 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onSubagentStart: ({ agentName }) => console.log(`${agentName} starts`),
+    onSubagentStop: ({ agentName }) => console.log(`${agentName} stops`),
+    onErrorOccurred: () => console.log("error"),
+  },
+});
