@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { copyFile, lstat, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, lstat, mkdtemp, rm, stat, utimes } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 
@@ -95,9 +95,14 @@ async function withIndex(repository, work) {
     const file = path.join(folder, "index");
     /** @type {Git} */
     const run = (args, input, cwd = repository.root) => git(cwd, args, { input, env: { GIT_INDEX_FILE: file } });
-    await copyFile(repository.index, file).catch((error) => {
-      if (error.code !== "ENOENT") throw error; // nothing was ever added
-    });
+    try {
+      await copyFile(repository.index, file);
+      // git takes a file that is older than the index for unchanged; a copy that looks newer than it is would hide changes.
+      const { atime, mtime } = await stat(repository.index);
+      await utimes(file, atime, mtime);
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== "ENOENT") throw error; // nothing was ever added
+    }
     // Goes on at a file that cannot be read, and says so with 1; such a file is left alone.
     await run(["add", "--all", "--ignore-errors", "--", ":/"]).catch((error) => {
       if (error.exitCode !== 1) throw error;

@@ -35,7 +35,7 @@ export const RULES = [
   "ask: git reset --hard, clean -f, checkout -- ., restore ., push --force-with-lease, branch -D, stash drop and the like",
 ];
 
-const SECRET = "Ask the person to make this change";
+const SECRET = "Ask the person to do this";
 /** @type {Protection[]} */
 export const PROTECTED = [
   { glob: "**/.git/**", write: "deny", advice: "Use git commands to change the repository" },

@@ -1,6 +1,6 @@
 // The one place where the SDK meets the runtime: requests go out, calls come in.
 
-import { op_tenon_log, op_tenon_reply, op_tenon_request } from "ext:core/ops";
+import { op_tenon_log, op_tenon_reply, op_tenon_request, op_tenon_stay } from "ext:core/ops";
 
 const LOG_INFO = 0;
 const LOG_WARNING = 1;
@@ -9,6 +9,15 @@ const LOG_ERROR = 2;
 /** Asks the host for something; rejects with the host's reason. */
 export async function request(method, params) {
   return op_tenon_request(method, toText(params));
+}
+
+let stays = false;
+
+/** From now on the session may bring something, so waiting for it is not waiting for ever. */
+export function stay() {
+  if (stays) return;
+  stays = true;
+  op_tenon_stay();
 }
 
 /** A value as the host reads it. What JSON cannot say stays behind; half a surrogate pair, which no other

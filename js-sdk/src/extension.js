@@ -1,6 +1,6 @@
 // What `@github/copilot-sdk/extension` gives to an extension.
 
-import { request, warn } from "ext:tenon/bridge.js";
+import { request, stay, warn } from "ext:tenon/bridge.js";
 import { Canvas, CanvasError, createCanvas, readCanvases } from "ext:tenon/canvas.js";
 import { readCommands } from "ext:tenon/commands.js";
 import { checkKeys, readVariableNames } from "ext:tenon/config.js";
@@ -33,7 +33,6 @@ export async function joinSession(config = {}) {
   const live = new LiveState();
   const everyEvent = onEvent && add(ALL, (event) => onEvent(event));
   const { before, takeBack } = register({ ...each(parts, "handlers"), onEvent: everyEvent });
-  if (before) warn("joinSession was called again; what the earlier call registered is replaced");
   let info;
   try {
     info = await request("session.join", {
@@ -47,6 +46,8 @@ export async function joinSession(config = {}) {
     if (everyEvent) remove(everyEvent);
     throw error;
   }
+  stay();
+  if (before) warn("joinSession was called again; what the earlier call registered is replaced");
   if (before?.onEvent) unsubscribe(before.onEvent);
   live.begin(info);
   for (const [name, value] of Object.entries(info.environment ?? {})) globalThis.process.env[name] = value;

@@ -17,6 +17,7 @@ export class LiveState {
       add("capabilities.changed", ({ data }) => this.#apply(() => this.#changeCapabilities(data))),
       add("session.canvas.opened", ({ data }) => this.#apply(() => this.#openCanvas(data))),
       add("session.canvas.closed", ({ data }) => this.#apply(() => this.#canvases.delete(data?.instanceId))),
+      add("session.canvas.unavailable", ({ data }) => this.#apply(() => this.#canvases.delete(data?.instanceId))),
     ];
   }
 

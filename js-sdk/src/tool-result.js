@@ -1,6 +1,6 @@
 // What a handler returns, as the one shape the host understands.
 
-import { plain, warn } from "ext:tenon/bridge.js";
+import { describeError, plain, warn } from "ext:tenon/bridge.js";
 
 const RESULT_TYPES = new Set(["success", "failure", "rejected", "denied", "timeout"]);
 
@@ -18,6 +18,16 @@ export function toResult(value, toolName) {
     `The result of \`${toolName}\` is ${megabytes} MB long; the limit is ` +
       `${MAX_RESULT_CHARS / (1024 * 1024)} MB. Write it to a file and return the path.`,
   );
+}
+
+/** A result whose `error` is a text. Handlers put the error itself there too. */
+function withErrorText(value) {
+  const { error } = value;
+  if (error === undefined || typeof error === "string") return plain(value);
+  const { error: _error, ...rest } = value;
+  if (error === null) return plain(rest);
+  const text = error instanceof Error ? describeError(error).message : (JSON.stringify(error) ?? String(error));
+  return { ...plain(rest), error: cut(text) };
 }
 
 /** The characters of all texts in a result. */
@@ -71,7 +81,7 @@ function shape(value, toolName) {
   }
   if (value === null) return success("");
   if (typeof value.textResultForLlm === "string") {
-    if (RESULT_TYPES.has(value.resultType)) return plain(value);
+    if (RESULT_TYPES.has(value.resultType)) return withErrorText(value);
     // The original shows the model the JSON text then; we do the same, and tell the author.
     warn(
       `${toolName} returned textResultForLlm with resultType ${JSON.stringify(value.resultType)}; ` +

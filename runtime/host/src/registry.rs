@@ -32,7 +32,7 @@ impl Registry {
             if let Some(owner) = self.0.get(&tool.name).filter(|owner| owner.extension != extension)
             {
                 return Err(format!(
-                    "the tool name \"{}\" is already taken by {} ({}); {} ({}) was not loaded",
+                    "the tool name \"{}\" is already taken by {} ({}) and refused to {} ({})",
                     tool.name,
                     owner.extension,
                     owner.path.display(),

@@ -74,6 +74,7 @@ pub async fn serve(
         started,
         joined: Joined::No,
         ready: false,
+        events_delivered: false,
     };
     Some(driver.run(&url).await)
 }
@@ -185,6 +186,8 @@ struct Driver<'a> {
     started: Started,
     joined: Joined,
     ready: bool,
+    /// Events were handed out and not reported seen.
+    events_delivered: bool,
 }
 
 /// The evaluation of the entry module.
@@ -238,6 +241,7 @@ impl Driver<'_> {
             }
         }
         let polled = self.worker.runtime.poll_event_loop(cx, PollEventLoopOptions::default());
+        self.report_events_seen();
         // A module that fails says more about it than the event loop does.
         if let Some(running) = evaluation
             && let Poll::Ready(result) = running.as_mut().poll(cx)
@@ -255,6 +259,13 @@ impl Driver<'_> {
         }
         self.settle(cx, evaluation.is_none());
         Poll::Pending
+    }
+
+    /// Says that events were seen, once what their handlers began has run as far as it can.
+    fn report_events_seen(&mut self) {
+        if std::mem::take(&mut self.events_delivered) {
+            self.outbox.send(FromIsolate::EventsSeen);
+        }
     }
 
     /// Reports the extension ready once it has joined and its module has run as far as it can.
@@ -291,9 +302,8 @@ impl Driver<'_> {
             }
             ToIsolate::Events { batch } => {
                 let deliver = &self.worker.functions.deliver;
-                let delivered = call(&mut self.worker.runtime, deliver, &[batch.into()]);
-                self.outbox.send(FromIsolate::EventsSeen);
-                delivered
+                self.events_delivered = true;
+                call(&mut self.worker.runtime, deliver, &[batch.into()])
             }
             // Handled by whoever polls the inbox.
             ToIsolate::Stop => Ok(()),
@@ -324,6 +334,7 @@ impl Driver<'_> {
     async fn finish(&mut self, reason: EndReason) -> EndReason {
         if matches!(reason, EndReason::Stopped | EndReason::NoJoin { .. }) {
             let deadline = Duration::from_millis(self.spec.limits.stop_deadline_ms);
+            self.worker.runtime.op_state().borrow().borrow::<Bridge>().let_go();
             if self.deliver_sigterm() {
                 // It ends when the handler calls `process.exit`, when nothing is left to do, or when
                 // its time is up.
@@ -366,6 +377,7 @@ impl Driver<'_> {
                 let _ = self.receive(message);
             }
             let polled = self.worker.runtime.poll_event_loop(cx, PollEventLoopOptions::default());
+            self.report_events_seen();
             if polled.is_ready() || self.ended_by_itself().is_some() {
                 return Poll::Ready(());
             }

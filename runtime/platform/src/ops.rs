@@ -20,7 +20,12 @@ use deno_core::OpDecl;
 
 deno_core::extension!(
     tenon,
-    ops = [bridge::op_tenon_request, bridge::op_tenon_reply, bridge::op_tenon_log],
+    ops = [
+        bridge::op_tenon_request,
+        bridge::op_tenon_reply,
+        bridge::op_tenon_log,
+        bridge::op_tenon_stay,
+    ],
     esm_entry_point = "ext:tenon/platform.js",
     esm = [
         dir "../../js-sdk/src",

@@ -1,5 +1,6 @@
 //! Canvases: pages that an extension serves, opened, used and closed through its owner.
 
+use std::sync::Arc;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
@@ -12,6 +13,7 @@ use tenon_isolate::message::LogLevel;
 use super::Session;
 use crate::extension::CanvasDeclaration;
 use crate::extensions::Key;
+use crate::front::Front;
 use crate::front::OpenCanvas;
 
 /// Something about a canvas did not work: a code an agent can act on, and words.
@@ -118,7 +120,7 @@ impl Session {
             list.push(open.clone());
         }
         self.emit("session.canvas.opened", as_json(&open));
-        if let Some(front) = &self.0.options.front {
+        if let Some(front) = self.canvas_front() {
             front.show_canvas(&open).await;
         }
         Ok(open)
@@ -168,7 +170,7 @@ impl Session {
             self.0.extensions.note(&key, LogLevel::Error, text);
         }
         self.announce_close("session.canvas.closed", &open);
-        if let Some(front) = &self.0.options.front {
+        if let Some(front) = self.canvas_front() {
             front.close_canvas(instance).await;
         }
         Ok(())
@@ -185,11 +187,16 @@ impl Session {
         };
         for open in &gone {
             self.announce_close("session.canvas.unavailable", open);
-            if let Some(front) = self.0.options.front.clone() {
+            if let Some(front) = self.canvas_front().cloned() {
                 let instance = open.instance_id.clone();
                 self.0.runtime.spawn(async move { front.close_canvas(&instance).await });
             }
         }
+    }
+
+    /// The front, if it can show pages.
+    fn canvas_front(&self) -> Option<&Arc<dyn Front>> {
+        self.0.options.front.as_ref().filter(|front| front.capabilities().canvases)
     }
 
     fn announce_close(&self, event: &str, open: &OpenCanvas) {
@@ -214,11 +221,18 @@ impl Session {
         match found.as_slice() {
             [one] => Ok((*one).clone()),
             [] => {
-                let known: Vec<_> = canvases.iter().map(|it| it.canvas_id.as_str()).collect();
+                let known: Vec<_> = canvases
+                    .iter()
+                    .map(|it| format!("{} of {}", it.canvas_id, it.extension_id))
+                    .collect();
+                let of = match &request.extension_id {
+                    Some(id) => format!(" of {id}"),
+                    None => String::new(),
+                };
                 let message = format!(
-                    "there is no canvas \"{}\"; there are: {}",
+                    "there is no canvas \"{}\"{of}; there are: {}",
                     request.canvas_id,
-                    known.join(", ")
+                    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
                 );
                 Err(CanvasFault::new("canvas_not_found", message))
             }

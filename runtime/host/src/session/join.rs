@@ -152,6 +152,7 @@ fn check_built_in(registration: &Registration, agent: &[String]) -> Result<(), S
 }
 
 fn check_commands(state: &State, key: &Key, registration: &Registration) -> Result<(), String> {
+    let newcomer = state.map.get(key).map_or(&key.2, |extension| &extension.info.path);
     for command in &registration.commands {
         let owner = state.map.iter().find(|(other, extension)| {
             *other != key
@@ -160,13 +161,13 @@ fn check_commands(state: &State, key: &Key, registration: &Registration) -> Resu
         });
         if let Some((_, owner)) = owner {
             return Err(format!(
-                "the command /{} is already taken by {} ({}); {}:{} ({}) was not loaded",
+                "the command /{} is already taken by {} ({}) and refused to {}:{} ({})",
                 command.name,
                 owner.info.id,
                 owner.info.path.display(),
                 key.0,
                 key.1,
-                key.2.display(),
+                newcomer.display(),
             ));
         }
     }

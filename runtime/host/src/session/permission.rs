@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
 use tenon_isolate::message::CallKind;
+use tenon_isolate::message::LogLevel;
 
 use super::Session;
 use super::pending::Kind;
+use crate::extensions::Key;
 use crate::front::Decision;
 
 /// How long an extension's handler for requests may take. Such a handler asks a person somewhere else.
@@ -51,8 +54,7 @@ impl Session {
         let mut last = None;
         let handler = "onPermissionRequest";
         while let Some((key, id)) = self.0.extensions.next_with_handler(last.as_ref(), handler) {
-            if let Some(answer) = self.ask_handler(&key, &id, handler, request).await
-                && let Ok(decision) = serde_json::from_value::<Decision>(answer)
+            if let Some(decision) = self.ask_handler::<Decision>(&key, &id, handler, request).await
                 && !matches!(&*decision.kind, "no-result" | "user-not-available")
             {
                 if !decision.is_approved() {
@@ -77,14 +79,15 @@ impl Session {
         asked.unwrap_or_else(|| Decision::new(NOBODY_TO_ASK))
     }
 
-    /// Asks one extension's handler; a failure is reported and counts as no answer.
-    pub(super) async fn ask_handler(
+    /// Asks one extension's handler; a failure, or an answer that is none, is reported and counts as no
+    /// answer.
+    pub(super) async fn ask_handler<Answer: DeserializeOwned>(
         &self,
-        key: &crate::extensions::Key,
+        key: &Key,
         id: &str,
         handler: &str,
         request: &Value,
-    ) -> Option<Value> {
+    ) -> Option<Answer> {
         let payload = json!({
             "handler": handler,
             "request": request,
@@ -96,22 +99,21 @@ impl Session {
             HANDLER_DEADLINE,
             payload.to_string(),
         );
-        match call.await {
-            Ok(Value::Null) => None,
-            Ok(answer) => Some(answer),
-            Err(failure) => {
-                let message =
-                    format!("{handler} of {id} failed: {}; it was skipped", failure.with_place());
-                let level = tenon_isolate::message::LogLevel::Error;
-                self.0.extensions.note(key, level, &message);
-                let data = json!({
-                    "warningType": "handler_failed",
-                    "message": message,
-                    "extensionId": id,
-                });
-                self.emit("session.warning", data);
-                None
-            }
-        }
+        let why = match call.await {
+            Ok(Value::Null) => return None,
+            Ok(answer) => match serde_json::from_value(answer.clone()) {
+                Ok(answer) => return Some(answer),
+                Err(_) => {
+                    format!("it answered {answer}, which is not one of the answers it can give")
+                }
+            },
+            Err(failure) => failure.with_place(),
+        };
+        let message = format!("{handler} of {id} failed: {why}; it was skipped");
+        self.0.extensions.note(key, LogLevel::Error, &message);
+        let data =
+            json!({ "warningType": "handler_failed", "message": message, "extensionId": id });
+        self.emit("session.warning", data);
+        None
     }
 }

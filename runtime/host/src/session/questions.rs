@@ -1,5 +1,7 @@
 //! Questions to the person: answered by an extension's handler, by the front, or by whoever saw the event.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
 
@@ -20,13 +22,10 @@ impl Session {
             event: "user_input",
             asker: None,
         };
-        let answer = self
-            .ask(&ask, request, async |session| {
-                let front = session.0.options.front.as_ref()?;
-                serde_json::to_value(front.ask_user(question).await?).ok()
-            })
-            .await?;
-        serde_json::from_value(answer).ok()
+        self.ask(&ask, request, async |session| {
+            session.0.options.front.as_ref()?.ask_user(question).await
+        })
+        .await
     }
 
     /// Shows a form; `None` if nobody could be asked. The handler of the extension that asks is left out.
@@ -42,16 +41,14 @@ impl Session {
             event: "elicitation",
             asker,
         };
-        let answer = self
-            .ask(&ask, request, async |session| {
-                let front = session.0.options.front.as_ref()?;
-                if !front.capabilities().elicitation {
-                    return None;
-                }
-                serde_json::to_value(front.elicit(form).await?).ok()
-            })
-            .await?;
-        serde_json::from_value(answer).ok()
+        self.ask(&ask, request, async |session| {
+            let front = session.0.options.front.as_ref()?;
+            if !front.capabilities().elicitation {
+                return None;
+            }
+            front.elicit(form).await
+        })
+        .await
     }
 
     /// Asks whether the agent may leave plan mode; the request and the answer are the contract's.
@@ -81,34 +78,34 @@ impl Session {
     }
 
     /// Announces a question, asks everybody in turn, and announces the answer.
-    async fn ask(
+    async fn ask<Answer: Serialize + DeserializeOwned>(
         &self,
         ask: &Ask<'_>,
         request: Value,
-        front: impl AsyncFnOnce(&Self) -> Option<Value>,
-    ) -> Option<Value> {
+        front: impl AsyncFnOnce(&Self) -> Option<Answer>,
+    ) -> Option<Answer> {
         let mut waiting = self.0.pending.open(ask.kind);
         let mut requested = json!({ "requestId": waiting.id });
         extend(&mut requested, &request);
         self.emit(&format!("{}.requested", ask.event), requested);
         let mut completed = json!({ "requestId": waiting.id });
         let answer = tokio::select! {
-            answer = waiting.answered() => Some(answer),
+            answer = waiting.answered() => serde_json::from_value(answer).ok(),
             answer = self.ask_in_turn(ask, &request, front) => answer,
         };
-        if let Some(answer) = &answer {
-            extend(&mut completed, answer);
+        if let Some(answer) = answer.as_ref().and_then(|answer| serde_json::to_value(answer).ok()) {
+            extend(&mut completed, &answer);
         }
         self.emit(&format!("{}.completed", ask.event), completed);
         answer
     }
 
-    async fn ask_in_turn(
+    async fn ask_in_turn<Answer: DeserializeOwned>(
         &self,
         ask: &Ask<'_>,
         request: &Value,
-        front: impl AsyncFnOnce(&Self) -> Option<Value>,
-    ) -> Option<Value> {
+        front: impl AsyncFnOnce(&Self) -> Option<Answer>,
+    ) -> Option<Answer> {
         let mut last = None;
         while let Some((key, id)) = self.0.extensions.next_with_handler(last.as_ref(), ask.handler)
         {

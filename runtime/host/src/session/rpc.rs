@@ -14,6 +14,7 @@ use super::queue::Message;
 use super::tool_call::PermissionCheck;
 use super::tool_call::ToolCall;
 use crate::extensions::Key;
+use crate::front::Context;
 use crate::front::Elicitation;
 
 /// Every method that is served.
@@ -119,6 +120,7 @@ impl Session {
             "log" => self.rpc_log(key, &id, params),
             "sendSystemNotification" => needed("content").map(|content| {
                 let kind = params.get("kind").cloned().unwrap_or(json!({ "type": "extension" }));
+                self.add_context(Context { extension: id.clone(), text: content.to_owned() });
                 let data = json!({ "content": content, "kind": kind, "extensionId": id });
                 json!({ "eventId": self.emit("system.notification", data) })
             }),
@@ -144,10 +146,6 @@ impl Session {
                 let agent = self.0.options.agent.as_ref();
                 Ok(json!({ "models": agent.map(|agent| agent.models()).unwrap_or_default() }))
             }
-            "model.setReasoningEffort" => needed("reasoningEffort").map(|effort| {
-                self.facts().reasoning_effort = Some(effort.to_owned());
-                json!({ "reasoningEffort": effort })
-            }),
             "plan.read" => self.read_plan(),
             "plan.update" => needed("content").and_then(|content| self.write_plan(content)),
             "plan.delete" => self.delete_plan(),
@@ -196,6 +194,7 @@ impl Session {
         match path {
             "mode.set" => self.rpc_set_mode(&params).await,
             "model.switchTo" => self.rpc_set_model(params).await,
+            "model.setReasoningEffort" => self.rpc_set_effort(&params).await,
             "ui.elicitation" => {
                 let mut form: Elicitation = read(path, params)?;
                 let id = format!("{}:{}", key.0, key.1);
@@ -323,11 +322,26 @@ impl Session {
             self.facts().reasoning_effort = Some(effort.to_owned());
         }
         let mut data = json!({ "newModel": model });
+        if let Some(effort) = params["reasoningEffort"].as_str() {
+            data["reasoningEffort"] = effort.into();
+        }
         if let Some(previous) = previous {
             data["previousModel"] = previous.into();
         }
         self.emit("session.model_change", data);
         Ok(json!({ "modelId": model }))
+    }
+
+    async fn rpc_set_effort(&self, params: &Value) -> Result<Value, String> {
+        let effort = params["reasoningEffort"].as_str().ok_or("`reasoningEffort` is missing")?;
+        let model = self.facts().model.clone();
+        // Without a model of our choice there is nothing the agent could be told to use differently.
+        if let (Some(agent), Some(model)) = (&self.0.options.agent, model) {
+            let options = json!({ "modelId": model, "reasoningEffort": effort });
+            agent.set_model(&model, &options).await?;
+        }
+        self.facts().reasoning_effort = Some(effort.to_owned());
+        Ok(json!({ "reasoningEffort": effort }))
     }
 
     /// Recorded events, from where the last read ended.

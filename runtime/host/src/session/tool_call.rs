@@ -188,6 +188,7 @@ impl Session {
         let mut unfinished = Unfinished { session: self, caller: &caller, armed: true };
         let aborts = *self.0.aborts.borrow();
         let outcome = tokio::select! {
+            biased;
             outcome = self.run_tool(&caller, &tool, extension_id, call.args, call.permission) => outcome,
             () = self.aborted_after(aborts) => ToolOutcome::aborted(),
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::task::Poll;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -63,8 +64,17 @@ impl Session {
 
     /// Waits for an abort after so many.
     pub(super) async fn aborted_after(&self, aborts: u64) {
-        // The sender lives as long as we do.
-        let _ = self.0.aborts.subscribe().wait_for(|count| *count > aborts).await;
+        let mut receiver = self.0.aborts.subscribe();
+        let mut changed = std::pin::pin!(receiver.wait_for(|count| *count > aborts));
+        // Those who wait are told one after the other. Looking for oneself lets the turn notice before the
+        // tools that run in it do.
+        std::future::poll_fn(|cx| {
+            if *self.0.aborts.borrow() > aborts {
+                return Poll::Ready(());
+            }
+            changed.as_mut().poll(cx).map(drop)
+        })
+        .await;
     }
 
     /// The running turn, and what waits, is not wanted any more.

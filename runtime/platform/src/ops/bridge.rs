@@ -7,6 +7,7 @@ use std::rc::Rc;
 use deno_core::OpState;
 use deno_core::op2;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio::sync::oneshot;
 
 use crate::message::FromIsolate;
@@ -20,6 +21,8 @@ pub struct Bridge {
     outbox: Box<dyn Fn(FromIsolate)>,
     pending: HashMap<RequestId, Pending>,
     next_request: RequestId,
+    /// Rung when the extension need not stay any longer.
+    leave: Rc<Notify>,
 }
 
 /// A request that has not been answered.
@@ -34,12 +37,22 @@ const JOIN: &str = "session.join";
 impl Bridge {
     /// A bridge that sends through the given function.
     pub fn new(outbox: impl Fn(FromIsolate) + 'static) -> Self {
-        Self { outbox: Box::new(outbox), pending: HashMap::new(), next_request: 1 }
+        Self {
+            outbox: Box::new(outbox),
+            pending: HashMap::new(),
+            next_request: 1,
+            leave: Rc::default(),
+        }
     }
 
     /// Sends a message to the host.
     pub fn send(&self, message: FromIsolate) {
         (self.outbox)(message);
+    }
+
+    /// Lets the event loop end when nothing else is left to do.
+    pub fn let_go(&self) {
+        self.leave.notify_one();
     }
 
     /// Hands an answer to the script that waits for it. True if it lets the extension join.
@@ -89,6 +102,14 @@ pub async fn op_tenon_request(
         Ok(result) => result.map_err(RequestError::Refused),
         Err(_) => Err(RequestError::Gone(method)),
     }
+}
+
+/// Keeps the extension waiting for what the session may bring. Without it a module that awaits an event,
+/// and nothing else, would be thought to wait for ever.
+#[op2]
+pub async fn op_tenon_stay(state: Rc<RefCell<OpState>>) {
+    let leave = state.borrow().borrow::<Bridge>().leave.clone();
+    leave.notified().await;
 }
 
 /// Sends the outcome of a call, in JSON: a value, or an error in the shape of [`ScriptError`].

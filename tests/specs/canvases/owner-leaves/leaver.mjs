@@ -1,0 +1,6 @@
+import { createCanvas, joinSession } from "@github/copilot-sdk/extension";
+
+const session = await joinSession({
+  canvases: [createCanvas({ id: "page", open: () => ({}), onClose: () => console.log("closed") })],
+  commands: [{ name: "leave", handler: () => session.disconnect() }],
+});

@@ -1,0 +1,9 @@
+import { existsSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import { joinSession } from "@github/copilot-sdk/extension";
+
+while (!existsSync("first-is-there")) await setTimeout(1);
+await joinSession({
+  tools: [{ name: "not_registered", handler: () => "" }],
+  commands: [{ name: "other", handler: () => {} }, { name: "/deploy", description: "The second", handler: () => {} }],
+});

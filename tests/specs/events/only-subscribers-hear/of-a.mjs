@@ -1,0 +1,4 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+const session = await joinSession();
+session.on("test.a", ({ type }) => console.log(type));

@@ -1,0 +1,11 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+
+const session = await joinSession();
+const seen = [];
+session.on(async (event) => {
+  seen.push(event.type);
+  await null;
+  if (event.type === "test.4") writeFileSync(path.join(session.workspacePath, "d.json"), JSON.stringify(seen));
+});

@@ -1,0 +1,4 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+const session = await joinSession();
+session.on("test.a", ({ data }) => console.log(`hears ${data.n}`));

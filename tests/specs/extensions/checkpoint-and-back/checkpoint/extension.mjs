@@ -1,0 +1,1 @@
+../../../../../extensions/checkpoint/extension.mjs

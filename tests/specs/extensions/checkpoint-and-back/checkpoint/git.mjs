@@ -1,0 +1,1 @@
+../../../../../extensions/checkpoint/git.mjs

@@ -1,0 +1,1 @@
+../../../../../extensions/guard-rails/extension.mjs

@@ -1,0 +1,1 @@
+../../../../../extensions/lint-on-edit/extension.mjs

@@ -1,0 +1,1 @@
+../../../../../extensions/session-board/board.mjs

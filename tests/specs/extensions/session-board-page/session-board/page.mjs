@@ -1,0 +1,1 @@
+../../../../../extensions/session-board/page.mjs

@@ -1,0 +1,3 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({ onUserInputRequest: () => "only a text", onElicitationRequest: () => ({ confirmed: true }) });

@@ -1,0 +1,4 @@
+import { approveAll } from "@github/copilot-sdk";
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({ onPermissionRequest: approveAll });

@@ -1,0 +1,7 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  onUserInputRequest: () => {
+    throw new Error("cannot add");
+  },
+});

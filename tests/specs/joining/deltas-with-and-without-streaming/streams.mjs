@@ -1,0 +1,13 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+const parts = [];
+let heardAll;
+const all = new Promise((resolve) => (heardAll = resolve));
+
+await joinSession({
+  streaming: true,
+  onEvent: ({ type, data }) => {
+    if (type === "assistant.message_delta" && parts.push(data.deltaContent) === 2) heardAll();
+  },
+  tools: [{ name: "told_too", handler: () => all.then(() => parts) }],
+});

@@ -1,0 +1,1 @@
+console.log("there is nothing to join for");

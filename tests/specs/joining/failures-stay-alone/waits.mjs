@@ -1,0 +1,1 @@
+await new Promise((resolve) => setTimeout(resolve, 600_000));
