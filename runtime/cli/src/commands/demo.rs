@@ -1,7 +1,12 @@
 //! `tenon demo`: what Tenon does, shown in a throw-away workspace.
 
+mod agent;
+
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -11,9 +16,11 @@ use tenon_host::SessionOptions;
 use tenon_host::Status;
 use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
+use tenon_host::session::Message;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::ResultType;
 
+use self::agent::DemoAgent;
 use crate::args::Args;
 use crate::commands::ext::print_error;
 use crate::error::CliError;
@@ -24,12 +31,47 @@ use crate::output::DIM;
 use crate::output::GREEN;
 use crate::output::RED;
 
-/// The extensions that ship with Tenon, by name.
-const SHIPPED: [(&str, &str); 4] = [
-    ("git-info", include_str!("../../../../extensions/git-info/extension.mjs")),
-    ("http-echo", include_str!("../../../../extensions/http-echo/extension.mjs")),
-    ("json-query", include_str!("../../../../extensions/json-query/extension.mjs")),
-    ("word-count", include_str!("../../../../extensions/word-count/extension.mjs")),
+/// A file of an extension that ships with Tenon.
+macro_rules! shipped {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../../../extensions/", $path)))
+    };
+}
+
+/// Extensions that ship with Tenon.
+const SHIPPED: [(&str, &str); 7] = [
+    shipped!("git-info/extension.mjs"),
+    shipped!("guard-rails/extension.mjs"),
+    shipped!("guard-rails/rules.mjs"),
+    shipped!("guard-rails/shell.mjs"),
+    shipped!("http-echo/extension.mjs"),
+    shipped!("json-query/extension.mjs"),
+    shipped!("word-count/extension.mjs"),
+];
+
+/// Two extensions that both have something to say about a prompt.
+const PROMPT_HOOKS: [(&str, &str); 2] = [
+    (
+        "house-rules/extension.mjs",
+        r#"import { joinSession } from "@github/copilot-sdk/extension";
+await joinSession({
+  hooks: { onUserPromptSubmitted: () => ({ additionalContext: "Tests are run with: make test" }) },
+});
+"#,
+    ),
+    (
+        "tickets/extension.mjs",
+        r#"import { joinSession } from "@github/copilot-sdk/extension";
+await joinSession({
+  hooks: {
+    onUserPromptSubmitted: ({ prompt }) => ({
+      modifiedPrompt: prompt.replace(/#(\d+)/g, "ticket $1 (login fails on Mondays)"),
+      additionalContext: "Name the ticket in the commit message.",
+    }),
+  },
+});
+"#,
+    ),
 ];
 
 /// An extension with a mistake in it.
@@ -62,10 +104,13 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     std::env::set_current_dir(&workspace)?;
     let engine = engine_info();
     timeline.title(&format!("Tenon on {} {}", engine.name, engine.version));
-    timeline.say(&format!("a throw-away workspace with {} extensions", SHIPPED.len() + 2));
-
     // The user's own extensions have no part in a demonstration.
-    let options = SessionOptions { trusted: true, ..SessionOptions::new(workspace, home) };
+    let agent = Arc::new(DemoAgent { timeline, went_well: AtomicBool::new(false) });
+    let options = SessionOptions {
+        trusted: true,
+        agent: Some(agent.clone()),
+        ..SessionOptions::new(workspace, home)
+    };
     let session = Session::new(options)?;
     timeline.title("Every extension is loaded, unmodified, into an isolate of its own");
     session.load().await;
@@ -84,6 +129,12 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     fine &= call(&timeline, &session, "read_file", json!({ "path": "notes.txt" })).await;
     fine &= !call(&timeline, &session, "read_file", json!({ "path": "/etc/passwd" })).await;
 
+    timeline.title("A prompt passes the hooks of every extension, and nothing is lost");
+    timeline.say(&format!("{CYAN}Fix #42{CYAN:#}"));
+    session.send(Message::new("Fix #42")).map_err(|error| CliError::new(error.to_string()))?;
+    session.idle().await;
+    fine &= agent.went_well.load(Ordering::Relaxed);
+
     timeline.title("Every extension ends with its servers, timers and processes");
     session.end(EndReason::Complete).await;
     timeline.say("done");
@@ -100,10 +151,13 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
 /// Lays out the workspace.
 fn prepare(workspace: &Path, home: &Path) -> Result<(), CliError> {
     let extensions = workspace.join(".github/extensions");
-    let own = SHIPPED.iter().copied().chain([("broken", BROKEN), ("curious", CURIOUS)]);
-    for (name, source) in own {
-        std::fs::create_dir_all(extensions.join(name))?;
-        std::fs::write(extensions.join(name).join("extension.mjs"), source)?;
+    let own = [("broken/extension.mjs", BROKEN), ("curious/extension.mjs", CURIOUS)];
+    for (path, source) in SHIPPED.into_iter().chain(PROMPT_HOOKS).chain(own) {
+        let file = extensions.join(path);
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(file, source)?;
     }
     std::fs::write(extensions.join("broken/settings.json"), "{ \"tools\": [{}] }\n")?;
     std::fs::write(
@@ -127,9 +181,10 @@ fn show_extensions(timeline: &Timeline, session: &Session, root: &Path) {
         if info.status == Status::Running {
             let cpu = info.ready.map_or(0.0, |ready| ready.cpu_us as f64 / 1000.0);
             let name = &info.name;
+            let hooks: Vec<_> = info.hooks.iter().map(|hook| hook.name.as_str()).collect();
             timeline.say(&format!(
                 "{GREEN}running{GREEN:#}  {name:<12} {CYAN}{}{CYAN:#} {DIM}{cpu:.0} ms of CPU{DIM:#}",
-                tools.join(", ")
+                [tools, hooks].concat().join(", ")
             ));
         }
     }
@@ -157,10 +212,7 @@ async fn call(timeline: &Timeline, session: &Session, tool: &str, args: Value) -
     timeline.say(&format!("{CYAN}{tool}{CYAN:#} {shown} {DIM}{took:.1} ms{DIM:#}"));
     let success = result.result_type == ResultType::Success;
     let text = result.error.as_ref().unwrap_or(&result.text_result_for_llm);
-    let style = if success { anstyle::Style::new() } else { RED };
-    for line in text.lines() {
-        output::line(format_args!("            {style}{line}{style:#}"));
-    }
+    timeline.quote(text, if success { anstyle::Style::new() } else { RED });
     if let Some(place) = &result.location {
         let file = Path::new(&place.file);
         let name: std::path::PathBuf =
@@ -176,6 +228,7 @@ async fn call(timeline: &Timeline, session: &Session, tool: &str, args: Value) -
 }
 
 /// Lines with the time since the start in front.
+#[derive(Clone, Copy)]
 struct Timeline(Instant);
 
 impl Timeline {
@@ -186,5 +239,11 @@ impl Timeline {
     fn say(&self, text: &str) {
         let seconds = self.0.elapsed().as_secs_f64();
         output::line(format_args!("{DIM}{seconds:>7.3} s{DIM:#}   {text}"));
+    }
+
+    fn quote(&self, text: &str, style: anstyle::Style) {
+        for line in text.lines() {
+            output::line(format_args!("            {style}{line}{style:#}"));
+        }
     }
 }

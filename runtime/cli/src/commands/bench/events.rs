@@ -83,9 +83,8 @@ struct Stream {
     p99_ms: f64,
     /// How much of one core the whole program used.
     cores: f64,
-    /// Private memory of the program after the first round and after the last, in megabytes.
-    memory_early_mb: f64,
-    memory_late_mb: f64,
+    /// Private memory of the program after every round, in megabytes.
+    memory_mb: Vec<f64>,
 }
 
 /// What was seen of a stream so far.
@@ -165,7 +164,6 @@ impl Run {
             self.reports.iter().filter_map(move |report| report[field].as_f64())
         };
         let sum = |field: &'static str| numbers(field).sum::<f64>() as u64;
-        let megabytes = |bytes: Option<&u64>| bytes.map_or(f64::NAN, |bytes| *bytes as f64 / 1e6);
         Stream {
             case: self.case.to_owned(),
             engine: engine_info().name.to_owned(),
@@ -177,8 +175,7 @@ impl Run {
             p50_ms: process::median(numbers("p50").collect()),
             p99_ms: process::median(numbers("p99").collect()),
             cores: self.cpu_ms / self.seconds / 1000.0,
-            memory_early_mb: megabytes(self.memory.first()),
-            memory_late_mb: megabytes(self.memory.last()),
+            memory_mb: self.memory.iter().map(|&bytes| bytes as f64 / 1e6).collect(),
         }
     }
 }
@@ -251,6 +248,8 @@ fn print(streams: &[Stream], ratio: f64) {
         ">LATE MB",
     ];
     let mut table = Table::new(&columns);
+    let megabytes =
+        |value: Option<&f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
     let plain = anstyle::Style::new();
     for stream in streams {
         table.row(vec![
@@ -261,8 +260,8 @@ fn print(streams: &[Stream], ratio: f64) {
             (format!("{:.2}", stream.p50_ms), plain),
             (format!("{:.2}", stream.p99_ms), plain),
             (format!("{:.2}", stream.cores), plain),
-            (format!("{:.1}", stream.memory_early_mb), plain),
-            (format!("{:.1}", stream.memory_late_mb), plain),
+            (megabytes(stream.memory_mb.first()), plain),
+            (megabytes(stream.memory_mb.last()), plain),
         ]);
     }
     table.print();
