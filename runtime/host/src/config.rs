@@ -63,6 +63,8 @@ pub struct ExtensionConfig {
     pub start_deadline_s: Option<u32>,
     /// How long its hooks may take, in milliseconds.
     pub hook_deadline_ms: Option<u32>,
+    /// How long its handlers of requests may take, in milliseconds.
+    pub handler_deadline_ms: Option<u32>,
 }
 
 /// The configuration could not be used.

@@ -36,6 +36,13 @@ pub type Key = (Scope, String, PathBuf);
 /// The outcome of a call, as the isolate sends it.
 pub type Reply = Result<Value, ScriptError>;
 
+/// How long an extension may take to answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadlines {
+    pub hook: Duration,
+    pub handler: Duration,
+}
+
 /// One extension.
 pub struct Extension {
     pub info: ExtensionInfo,
@@ -44,21 +51,21 @@ pub struct Extension {
     pub log: Log,
     /// Its subscription to events, while it is loaded.
     pub subscriber: Option<Arc<Subscriber>>,
-    /// How long its hooks may take.
-    pub hook_deadline: Duration,
+    /// How long its hooks, and its handlers of requests, may take.
+    pub deadlines: Deadlines,
     /// Set when its isolate has said its last word.
     ended: watch::Sender<bool>,
 }
 
 impl Extension {
-    pub fn new(info: ExtensionInfo, hook_deadline: Duration) -> Self {
+    pub fn new(info: ExtensionInfo, deadlines: Deadlines) -> Self {
         Self {
             info,
             isolate: None,
             calls: HashMap::new(),
             log: Log::default(),
             subscriber: None,
-            hook_deadline,
+            deadlines,
             ended: watch::Sender::new(false),
         }
     }
@@ -199,16 +206,20 @@ impl Extensions {
                 key: key.clone(),
                 id: extension.info.id.clone(),
                 fails_closed: declared.fail_closed,
-                deadline: extension.hook_deadline,
+                deadline: extension.deadlines.hook,
             })
         })
     }
 
     /// The next extension after `after` that has a handler of the given name.
-    pub fn next_with_handler(&self, after: Option<&Key>, handler: &str) -> Option<(Key, String)> {
+    pub fn next_with_handler(&self, after: Option<&Key>, handler: &str) -> Option<HandlerTarget> {
         self.next(after, |key, extension| {
             let has_it = extension.info.handlers.iter().any(|name| name == handler);
-            has_it.then(|| (key.clone(), extension.info.id.clone()))
+            has_it.then(|| HandlerTarget {
+                key: key.clone(),
+                id: extension.info.id.clone(),
+                deadline: extension.deadlines.handler,
+            })
         })
     }
 
@@ -325,6 +336,13 @@ pub struct HookTarget {
     pub key: Key,
     pub id: String,
     pub fails_closed: bool,
+    pub deadline: Duration,
+}
+
+/// An extension's handler of requests, about to be asked.
+pub struct HandlerTarget {
+    pub key: Key,
+    pub id: String,
     pub deadline: Duration,
 }
 

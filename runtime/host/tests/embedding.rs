@@ -4,7 +4,9 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use libtest_mimic::Arguments;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
@@ -13,10 +15,17 @@ use serde_json::json;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
+use tenon_host::events::Filter;
+use tenon_host::front::Agent;
+use tenon_host::front::AgentError;
+use tenon_host::front::AgentPrompt;
+use tenon_host::front::StopReason;
 use tenon_host::isolate::Spare;
 use tenon_host::session::CallError;
 use tenon_host::session::EndReason;
+use tenon_host::session::Message;
 use tenon_host::session::ToolCall;
+use tenon_host::session::Turn;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 
@@ -33,6 +42,8 @@ fn main() -> ExitCode {
         test("a_spare_is_used_and_replaced", spare),
         test("joining_again_replaces_the_tools", joining_again),
         test("many_hosts_in_one_process_do_not_share_anything", two_hosts),
+        test("an_agent_that_does_not_stop_is_not_listened_to_any_more", stubborn_agent),
+        test("a_session_that_is_dropped_ends_its_extensions", dropped),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
@@ -257,4 +268,60 @@ async fn two_hosts() {
     assert_ne!(a.split(' ').nth(1), b.split(' ').nth(1));
     first.end(EndReason::Complete).await;
     second.end(EndReason::Complete).await;
+}
+
+/// Never stops by itself, whatever it is told.
+struct Stubborn;
+
+#[async_trait]
+impl Agent for Stubborn {
+    async fn prompt(&self, _turn: &Turn, _prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+        std::future::pending().await
+    }
+
+    fn cancel(&self) {}
+}
+
+async fn stubborn_agent() {
+    let workspace = Workspace::new(&[]);
+    let cwd = std::fs::canonicalize(workspace.0.path()).unwrap();
+    let options = SessionOptions {
+        agent: Some(Arc::new(Stubborn)),
+        ..SessionOptions::new(cwd.clone(), cwd.join("home"))
+    };
+    let session = Session::new(options).unwrap();
+    let mut filter = Filter::default();
+    filter.add("assistant.turn_start");
+    let begun = session.subscribe("test", filter);
+    session.send(Message::new("work")).unwrap();
+    begun.next().await;
+    session.abort("user_initiated");
+    session.idle().await;
+    session.end(EndReason::Complete).await;
+}
+
+async fn dropped() {
+    let workspace = Workspace::new(&[("a", "{ name: 't', handler: () => 'here' }")]);
+    workspace.write(
+        "b",
+        "import { joinSession } from '@github/copilot-sdk/extension';\n\
+         const session = await joinSession({});\n\
+         session.on(() => {});\n\
+         setInterval(() => {}, 10);\n",
+    );
+    let session = workspace.load(Spare::None).await;
+    assert_eq!(answer(&session, "t", json!({})).await, "here");
+    let named = |name: &str| {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let name = format!("{name}\n");
+        threads
+            .filter(|it| std::fs::read_to_string(it.path().join("comm")).is_ok_and(|n| n == name))
+            .count()
+    };
+    assert_eq!(named("project:a") + named("project:b"), 2);
+    drop(session);
+    // Nothing says when a thread is gone but its being gone.
+    while named("project:a") + named("project:b") > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
 }

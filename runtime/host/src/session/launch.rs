@@ -10,6 +10,7 @@ use tenon_isolate::limits;
 use tenon_isolate::message::LoadSpec;
 
 use super::Session;
+use super::permission::HANDLER_DEADLINE;
 use crate::config::ExtensionConfig;
 use crate::discovery;
 use crate::discovery::Found;
@@ -19,6 +20,7 @@ use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;
 use crate::extension::hash;
+use crate::extensions::Deadlines;
 use crate::extensions::Extension;
 use crate::extensions::Key;
 use crate::grants::GrantFolders;
@@ -46,8 +48,14 @@ impl Session {
             info.fail(status, error);
         }
         let config = self.0.config.of(&info.id, &info.name);
-        let deadline = config.hook_deadline_ms.map(|ms| Duration::from_millis(ms.into()));
-        let mut extension = Extension::new(info, deadline.unwrap_or(HOOK_DEADLINE));
+        let within = |ms: Option<u32>, usually: Duration| {
+            ms.map_or(usually, |ms| Duration::from_millis(ms.into()))
+        };
+        let deadlines = Deadlines {
+            hook: within(config.hook_deadline_ms, HOOK_DEADLINE),
+            handler: within(config.handler_deadline_ms, HANDLER_DEADLINE),
+        };
+        let mut extension = Extension::new(info, deadlines);
         {
             let mut state = self.0.extensions.lock();
             if let Some(before) = state.map.remove(&key) {

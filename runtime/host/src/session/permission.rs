@@ -10,10 +10,11 @@ use tenon_isolate::message::LogLevel;
 
 use super::Session;
 use super::pending::Kind;
-use crate::extensions::Key;
+use crate::extensions::HandlerTarget;
 use crate::front::Decision;
 
-/// How long an extension's handler for requests may take. Such a handler asks a person somewhere else.
+/// How long an extension's handler of requests may take, unless its configuration says otherwise. Such a
+/// handler asks a person somewhere else.
 pub const HANDLER_DEADLINE: Duration = Duration::from_secs(600);
 
 /// The decision when there is neither a handler nor a front that answers.
@@ -53,16 +54,16 @@ impl Session {
         let mut approval = None;
         let mut last = None;
         let handler = "onPermissionRequest";
-        while let Some((key, id)) = self.0.extensions.next_with_handler(last.as_ref(), handler) {
-            if let Some(decision) = self.ask_handler::<Decision>(&key, &id, handler, request).await
+        while let Some(target) = self.0.extensions.next_with_handler(last.as_ref(), handler) {
+            if let Some(decision) = self.ask_handler::<Decision>(&target, handler, request).await
                 && !matches!(&*decision.kind, "no-result" | "user-not-available")
             {
                 if !decision.is_approved() {
-                    return (decision, Some(id));
+                    return (decision, Some(target.id));
                 }
-                approval.get_or_insert((decision, Some(id)));
+                approval.get_or_insert((decision, Some(target.id)));
             }
-            last = Some(key);
+            last = Some(target.key);
         }
         match approval {
             Some(approval) => approval,
@@ -83,22 +84,18 @@ impl Session {
     /// answer.
     pub(super) async fn ask_handler<Answer: DeserializeOwned>(
         &self,
-        key: &Key,
-        id: &str,
+        target: &HandlerTarget,
         handler: &str,
         request: &Value,
     ) -> Option<Answer> {
+        let HandlerTarget { key, id, deadline } = target;
         let payload = json!({
             "handler": handler,
             "request": request,
             "invocation": { "sessionId": self.id() },
         });
-        let call = self.0.extensions.call_within(
-            key,
-            CallKind::Handler,
-            HANDLER_DEADLINE,
-            payload.to_string(),
-        );
+        let call =
+            self.0.extensions.call_within(key, CallKind::Handler, *deadline, payload.to_string());
         let why = match call.await {
             Ok(Value::Null) => return None,
             Ok(answer) => match serde_json::from_value(answer.clone()) {

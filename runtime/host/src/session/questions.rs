@@ -107,14 +107,13 @@ impl Session {
         front: impl AsyncFnOnce(&Self) -> Option<Answer>,
     ) -> Option<Answer> {
         let mut last = None;
-        while let Some((key, id)) = self.0.extensions.next_with_handler(last.as_ref(), ask.handler)
-        {
-            if ask.asker != Some(&*id)
-                && let Some(answer) = self.ask_handler(&key, &id, ask.handler, request).await
+        while let Some(target) = self.0.extensions.next_with_handler(last.as_ref(), ask.handler) {
+            if ask.asker != Some(&*target.id)
+                && let Some(answer) = self.ask_handler(&target, ask.handler, request).await
             {
                 return Some(answer);
             }
-            last = Some(key);
+            last = Some(target.key);
         }
         front(self).await
     }

@@ -27,7 +27,7 @@ use crate::hooks::prompt::Transformed;
 pub const MAX_CONSECUTIVE_BLOCKS: u32 = 8;
 
 /// How long an agent may take to stop after it was told to. Then it is not listened to any more.
-const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
+const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
 
 impl Session {
     /// Works until nothing waits.
