@@ -32,7 +32,7 @@ export async function joinSession(config = {}) {
   // Calls and events may come as soon as the host has agreed, which is before this function goes on.
   const live = new LiveState();
   const everyEvent = onEvent && add(ALL, (event) => onEvent(event));
-  const { before, takeBack } = register({ ...each(parts, "handlers"), onEvent: everyEvent });
+  const { before, agree, takeBack } = register({ ...each(parts, "handlers"), onEvent: everyEvent });
   let info;
   try {
     info = await request("session.join", {
@@ -46,6 +46,7 @@ export async function joinSession(config = {}) {
     if (everyEvent) remove(everyEvent);
     throw error;
   }
+  agree();
   stay();
   if (before) warn("joinSession was called again; what the earlier call registered is replaced");
   if (before?.onEvent) unsubscribe(before.onEvent);

@@ -14,21 +14,31 @@ const NOTHING = {
 
 let current = NOTHING;
 
+/** What was in place before, until the host has agreed to what replaces it. */
+let fallback = NOTHING;
+
 /** The handlers of one kind, by name. */
 export function registered(kind) {
-  return current[kind];
+  if (fallback === NOTHING) return current[kind];
+  return new Map([...fallback[kind], ...current[kind]]);
 }
 
 /** Puts registrations in place; returns those before them, and how to go back. */
 export function register(next) {
   const before = current;
   current = { ...NOTHING, ...next };
+  fallback = before;
   const mine = current;
   return {
     before: before === NOTHING ? undefined : before,
+    agree() {
+      if (current === mine) fallback = NOTHING;
+    },
     takeBack() {
       // A later join may have taken over meanwhile; what it registered is not ours to remove.
-      if (current === mine) current = before;
+      if (current !== mine) return;
+      current = before;
+      fallback = NOTHING;
     },
   };
 }
@@ -36,4 +46,5 @@ export function register(next) {
 /** From now on nothing is registered. */
 export function unregisterAll() {
   current = NOTHING;
+  fallback = NOTHING;
 }

@@ -264,7 +264,7 @@ impl Agent for ScriptedAgent {
         self.built_in_tools.clone()
     }
 
-    async fn prompt(&self, turn: &Turn, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
         let start = self.stage.seen();
         self.write_prompt("<-", &prompt);
         let Some(steps) = self.stage.next_turn() else {
@@ -280,7 +280,7 @@ impl Agent for ScriptedAgent {
                     self.stage.write("agent: stops, cancelled");
                     Some(Ok(StopReason::cancelled()))
                 }
-                ended = self.perform(turn, start, step) => ended,
+                ended = self.perform(&turn, start, step) => ended,
             };
             if let Some(ended) = ended {
                 return ended;

@@ -31,7 +31,7 @@ struct Parrot;
 
 #[async_trait]
 impl Agent for Parrot {
-    async fn prompt(&self, turn: &Turn, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
         turn.message(&format!("You said: {}", prompt.text));
         if let Some(listing) = turn.session().tools().first() {
             let call = ToolCall::new(&listing.tool.name, json!({}));

@@ -95,8 +95,8 @@ pub struct Subscriber {
     name: String,
     filter: Mutex<Filter>,
     queue: Mutex<Queue>,
-    /// Takes a batch of events as a JSON array; none for those who take events one by one.
-    deliver: Option<Box<dyn Fn(String) + Send + Sync>>,
+    /// Takes the next batch and delivers it; none for those who take events one by one.
+    deliver: Option<Deliver>,
     arrived: Notify,
 }
 
@@ -122,6 +122,9 @@ impl Subscriber {
         }
     }
 }
+
+/// Takes a subscriber's next batch and delivers it.
+type Deliver = Box<dyn Fn(&Subscriber) + Send + Sync>;
 
 /// Looks at every event as it is emitted, in the emitter's thread. It must be quick and emit nothing.
 type Tap = Box<dyn Fn(&Event) + Send + Sync>;
@@ -210,7 +213,7 @@ impl Bus {
     pub fn subscribe_batches(
         &self,
         name: &str,
-        deliver: impl Fn(String) + Send + Sync + 'static,
+        deliver: impl Fn(&Subscriber) + Send + Sync + 'static,
     ) -> Arc<Subscriber> {
         self.add(name, Filter::default(), Some(Box::new(deliver)))
     }
@@ -224,6 +227,13 @@ impl Bus {
         } else {
             self.0.arrived.notify_one();
         }
+    }
+
+    /// A subscriber has gone; nobody waits for it any more.
+    pub fn remove(&self, gone: &Arc<Subscriber>) {
+        let is_gone = |one: &Weak<Subscriber>| std::ptr::eq(one.as_ptr(), Arc::as_ptr(gone));
+        lock(&self.0.state).subscribers.retain(|subscriber| !is_gone(subscriber));
+        self.0.drained.notify_waiters();
     }
 
     /// Waits until those who take batches have seen every event so far.
@@ -254,7 +264,7 @@ impl Bus {
     }
 
     /// Makes sure that what was recorded survives a loss of power.
-    pub fn sync(&self) {
+    pub async fn sync(&self) {
         let file = {
             let mut state = lock(&self.0.state);
             state.journal.flush();
@@ -262,16 +272,19 @@ impl Bus {
         };
         if let Some(file) = file {
             // A disk that cannot keep its promise is not the session's to repair.
-            tokio::task::spawn_blocking(move || drop(file.sync_data()));
+            let _ = tokio::task::spawn_blocking(move || file.sync_data()).await;
         }
     }
 
-    fn add(
-        &self,
-        name: &str,
-        filter: Filter,
-        deliver: Option<Box<dyn Fn(String) + Send + Sync>>,
-    ) -> Arc<Subscriber> {
+    /// Lets another program record the session.
+    pub fn release(&self) {
+        if let Some(file) = lock(&self.0.state).journal.file() {
+            // Not being able to is the same as not having been asked: the lock ends with the program.
+            let _ = file.unlock();
+        }
+    }
+
+    fn add(&self, name: &str, filter: Filter, deliver: Option<Deliver>) -> Arc<Subscriber> {
         let subscriber = Arc::new(Subscriber {
             name: name.to_owned(),
             filter: Mutex::new(filter),
@@ -375,9 +388,8 @@ fn hand_out(inner: &Inner) {
     let subscribers: Vec<_> =
         lock(&inner.state).subscribers.iter().filter_map(Weak::upgrade).collect();
     for subscriber in subscribers {
-        let Some(deliver) = &subscriber.deliver else { continue };
-        if let Some(batch) = subscriber.take_batch() {
-            deliver(batch);
+        if let Some(deliver) = &subscriber.deliver {
+            deliver(&subscriber);
         }
     }
 }
@@ -434,7 +446,12 @@ mod tests {
     async fn a_batch_comes_only_after_the_one_before_was_seen() {
         let bus = bus();
         let (sender, mut batches) = tokio::sync::mpsc::unbounded_channel();
-        let subscriber = bus.subscribe_batches("x", move |batch| drop(sender.send(batch)));
+        let deliver = move |subscriber: &Subscriber| {
+            if let Some(batch) = subscriber.take_batch() {
+                sender.send(batch).unwrap();
+            }
+        };
+        let subscriber = bus.subscribe_batches("x", deliver);
         subscriber.change(|filter| filter.add("*"));
         bus.emit("a", Value::Null);
         let first = batches.recv().await.unwrap();

@@ -33,6 +33,18 @@ use crate::registry::Registry;
 /// Scope, name and folder: names alone are not unique. Their order is the order of hooks.
 pub type Key = (Scope, String, PathBuf);
 
+/// `scope:name`.
+pub fn id_of(key: &Key) -> String {
+    format!("{}:{}", key.0, key.1)
+}
+
+/// One load of an extension. What it says after it was replaced is not the next one's word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    pub key: Key,
+    pub generation: u32,
+}
+
 /// The outcome of a call, as the isolate sends it.
 pub type Reply = Result<Value, ScriptError>;
 
@@ -133,6 +145,14 @@ pub struct State {
     /// What was offered when it was last announced: tools, commands, canvases.
     pub offered: [String; 3],
     next_call: CallId,
+}
+
+impl State {
+    /// The extension, if it is still the same load of it.
+    pub fn of(&mut self, peer: &Peer) -> Option<&mut Extension> {
+        let extension = self.map.get_mut(&peer.key)?;
+        (extension.info.generation == peer.generation).then_some(extension)
+    }
 }
 
 /// All extensions of a session.
@@ -247,14 +267,15 @@ impl Extensions {
         let mut guard = CancelOnDrop { extensions: self, key, call, armed: true };
         let mut reply = reply;
         let reply = match spin(&mut reply) {
-            Some(reply) => reply,
-            None => reply.await,
+            Looked::Reply(reply) => Some(reply),
+            Looked::Gone => None,
+            Looked::NotYet => reply.await.ok(),
         };
         guard.armed = false;
         match reply {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(CallFailure::Threw(tenon_isolate::locate(error))),
-            Err(_) => Err(self.ended_call(key)),
+            Some(Ok(value)) => Ok(value),
+            Some(Err(error)) => Err(CallFailure::Threw(tenon_isolate::locate(error))),
+            None => Err(self.ended_call(key)),
         }
     }
 
@@ -308,7 +329,7 @@ impl Extensions {
         let state = self.lock();
         let error = state.map.get(key).and_then(|extension| extension.info.error.as_ref());
         let reason = error.map(|error| error.what.message.clone());
-        CallFailure::Ended { id: format!("{}:{}", key.0, key.1), reason }
+        CallFailure::Ended { id: id_of(key), reason }
     }
 }
 
@@ -316,17 +337,25 @@ impl Extensions {
 /// a thread to sleep and waking it does; those that take longer cost this much.
 const SPIN: Duration = Duration::from_micros(40);
 
+/// What became of a reply.
+enum Looked {
+    Reply(Reply),
+    /// None will come. The receiver must not be asked again.
+    Gone,
+    NotYet,
+}
+
 /// Looks for a reply that comes at once.
-fn spin(reply: &mut oneshot::Receiver<Reply>) -> Option<Result<Reply, oneshot::error::RecvError>> {
+fn spin(reply: &mut oneshot::Receiver<Reply>) -> Looked {
     let start = std::time::Instant::now();
     loop {
         match reply.try_recv() {
-            Ok(value) => return Some(Ok(value)),
-            Err(oneshot::error::TryRecvError::Closed) => return None,
-            Err(oneshot::error::TryRecvError::Empty) if start.elapsed() < SPIN => {
-                std::hint::spin_loop();
+            Ok(value) => return Looked::Reply(value),
+            Err(oneshot::error::TryRecvError::Closed) => return Looked::Gone,
+            Err(oneshot::error::TryRecvError::Empty) if start.elapsed() >= SPIN => {
+                return Looked::NotYet;
             }
-            Err(oneshot::error::TryRecvError::Empty) => return None,
+            Err(oneshot::error::TryRecvError::Empty) => std::hint::spin_loop(),
         }
     }
 }

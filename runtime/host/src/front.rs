@@ -3,6 +3,8 @@
 //! A bridge to a coding agent implements [`Agent`], a terminal or an editor implements [`Front`]; tests and
 //! embedding programs may implement either. A session without one of them says so whenever it is needed.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde::Serialize;
@@ -10,6 +12,7 @@ use serde_json::Map;
 use serde_json::Value;
 
 use crate::session::Turn;
+use crate::session::WeakSession;
 
 /// Answers prompts.
 #[async_trait]
@@ -20,9 +23,12 @@ pub trait Agent: Send + Sync {
         Vec::new()
     }
 
+    /// The session that it answers for. An agent that keeps it must not keep it alive.
+    fn attach(&self, _session: WeakSession) {}
+
     /// Works on a prompt to its end. What happens on the way is told to the turn. After
     /// [`Agent::cancel`] it returns soon, with the stop reason `cancelled`.
-    async fn prompt(&self, turn: &Turn, prompt: AgentPrompt) -> Result<StopReason, AgentError>;
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError>;
 
     /// The running prompt is not wanted any more.
     fn cancel(&self);
@@ -36,6 +42,12 @@ pub trait Agent: Send + Sync {
     async fn steer(&self, _prompt: &AgentPrompt) -> bool {
         false
     }
+
+    /// The tools of extensions have changed; [`crate::Session::tools`] lists them.
+    fn tools_changed(&self) {}
+
+    /// The session has ended.
+    async fn close(&self) {}
 
     /// The models there are, each with at least an `id`.
     fn models(&self) -> Vec<Value> {

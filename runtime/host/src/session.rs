@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::Weak;
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -180,6 +181,8 @@ impl EndReason {
 /// What a session knows of itself.
 struct Facts {
     started: SystemTime,
+    /// An earlier conversation goes on.
+    resumed: bool,
     begun: bool,
     ended: bool,
     /// Extensions are being loaded; what they offer is announced when all are.
@@ -217,6 +220,12 @@ struct Inner {
     facts: Mutex<Facts>,
     /// Counts up with every abort; whatever belongs to a turn looks at it.
     aborts: watch::Sender<u64>,
+    /// Held while `onSessionStart` runs; true when it has.
+    started: tokio::sync::Mutex<bool>,
+    /// Held by whoever starts or stops extensions.
+    lifecycle: tokio::sync::Mutex<()>,
+    /// Set when the session has ended and everything in it is stopped.
+    done: watch::Sender<bool>,
     runtime: tokio::runtime::Handle,
 }
 
@@ -237,14 +246,21 @@ impl Session {
         let folder = options.home.join("session-state").join(&id);
         let journal = if options.record { Journal::open(&folder)? } else { Journal::in_memory() };
         let launcher = Launcher::new(options.spare);
+        let history = if options.record { journal.reader().read()? } else { Vec::new() };
+        let last = |kind: &str, field: &str| {
+            let event = history.iter().rev().find(|event| event["type"] == kind)?;
+            Some(event["data"][field].as_str()?.to_owned())
+        };
         let facts = Facts {
             started: SystemTime::now(),
+            resumed: !history.is_empty(),
             begun: false,
             ended: false,
             loading: false,
             name: None,
-            mode: "interactive".to_owned(),
-            model: None,
+            mode: last("session.mode_changed", "newMode")
+                .unwrap_or_else(|| "interactive".to_owned()),
+            model: last("session.model_change", "newModel"),
             reasoning_effort: None,
             contexts: Vec::new(),
             final_message: None,
@@ -268,11 +284,22 @@ impl Session {
             pending: pending::Pending::default(),
             facts: Mutex::new(facts),
             aborts: watch::Sender::new(0),
+            started: tokio::sync::Mutex::new(false),
+            lifecycle: tokio::sync::Mutex::new(()),
+            done: watch::Sender::new(false),
             runtime: tokio::runtime::Handle::current(),
             options,
         }));
         session.facts().capabilities = session.capabilities();
+        if let Some(agent) = &session.0.options.agent {
+            agent.attach(session.downgrade());
+        }
         Ok(session)
+    }
+
+    /// A session that does not keep itself alive, for those the session keeps alive.
+    pub fn downgrade(&self) -> WeakSession {
+        WeakSession(Arc::downgrade(&self.0))
     }
 
     /// Identifies the session.
@@ -297,13 +324,16 @@ impl Session {
 
     /// Finds and starts every extension, and waits until each is running or has failed.
     pub async fn load(&self) {
-        self.facts().loading = true;
+        let _alone = self.0.lifecycle.lock().await;
+        if self.facts().ended {
+            return;
+        }
+        let loading = Loading::new(self);
         for found in discovery::find(&self.0.places, self.0.options.trusted) {
             self.add(&found);
         }
         self.0.extensions.settled().await;
-        self.facts().loading = false;
-        self.announce_offers();
+        drop(loading);
     }
 
     /// Waits until the spare isolate, if one is kept, is ready.
@@ -330,9 +360,29 @@ impl Session {
     /// Begins the conversation: `onSessionStart` runs, and what it says is told to the agent before the
     /// first prompt. A prompt does this by itself if it was not done.
     pub async fn begin(&self, source: StartSource, initial_prompt: Option<&str>) {
-        if std::mem::replace(&mut self.facts().begun, true) {
+        let mut started = self.0.started.lock().await;
+        if *started {
             return;
         }
+        if !std::mem::replace(&mut self.facts().begun, true) {
+            self.announce_start(source);
+        }
+        let source = match source {
+            StartSource::New => "new",
+            StartSource::Resume => "resume",
+            StartSource::Startup => "startup",
+        };
+        let chain = SessionStart {
+            source,
+            initial_prompt: initial_prompt.map(str::to_owned),
+            contexts: Vec::new(),
+        };
+        let chain = self.hooks().run(chain).await;
+        *started = true;
+        self.facts().contexts.extend(chain.contexts);
+    }
+
+    fn announce_start(&self, source: StartSource) {
         let time = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
         let context = json!({ "cwd": self.cwd() });
         if source == StartSource::Resume {
@@ -350,43 +400,45 @@ impl Session {
             });
             self.emit("session.start", data);
         }
-        let source = match source {
-            StartSource::New => "new",
-            StartSource::Resume => "resume",
-            StartSource::Startup => "startup",
-        };
-        let chain = SessionStart {
-            source,
-            initial_prompt: initial_prompt.map(str::to_owned),
-            contexts: Vec::new(),
-        };
-        let chain = self.hooks().run(chain).await;
-        self.facts().contexts.extend(chain.contexts);
     }
 
     /// Ends the conversation: what runs is aborted, `onSessionEnd` runs, and every extension is stopped,
-    /// all at once. What they last said is in their logs then.
+    /// all at once. What they last said is in their logs then. It goes on to its end also when nobody
+    /// waits; whoever asks again waits for the same end. An agent or a front must not wait for it inside
+    /// something that the session waits for.
     pub async fn end(&self, reason: EndReason) {
-        let begun = {
-            let mut facts = self.facts();
-            if std::mem::replace(&mut facts.ended, true) {
-                return;
-            }
-            facts.begun
-        };
+        let mut done = self.0.done.subscribe();
+        if !std::mem::replace(&mut self.facts().ended, true) {
+            let session = self.clone();
+            self.0.runtime.spawn(async move {
+                session.finish(reason).await;
+                session.0.done.send_replace(true);
+            });
+        }
+        // The sender lives as long as we do.
+        let _ = done.wait_for(|done| *done).await;
+    }
+
+    async fn finish(&self, reason: EndReason) {
         if self.0.queue.close() {
             self.abort("user_initiated");
             self.idle().await;
         }
-        if begun {
+        let _alone = self.0.lifecycle.lock().await;
+        if self.facts().begun {
             self.say_goodbye(&reason).await;
         }
         // The last events are often what an extension waits for; one that does not take them is not
         // waited for.
         let _ = tokio::time::timeout(limits::STOP_DEADLINE, self.0.bus.drained()).await;
         self.stop_extensions().await;
-        self.0.bus.sync();
-        // The folder stays if there is something in it.
+        if let Some(agent) = &self.0.options.agent {
+            agent.close().await;
+        }
+        self.0.bus.sync().await;
+        self.0.bus.release();
+        // The folders stay if there is something in them.
+        let _ = std::fs::remove_dir(self.0.folder.join("files"));
         let _ = std::fs::remove_dir(&self.0.folder);
     }
 
@@ -434,27 +486,23 @@ impl Session {
         self.emit("session.shutdown", data);
     }
 
-    async fn stop_extensions(&self) {
-        let isolates: Vec<_> = {
-            let mut state = self.0.extensions.lock();
-            let extensions = state.map.values_mut();
-            extensions
-                .filter_map(|extension| {
-                    let stopping = extension.isolate.take()?;
-                    Some((stopping, extension.last_word()))
-                })
-                .collect()
+    /// Stops every extension, all at once. Until an isolate has ended, its requests are answered.
+    pub(super) async fn stop_extensions(&self) {
+        let stopping: Vec<_> = {
+            let state = self.0.extensions.lock();
+            let loaded = state.map.iter().filter_map(|(key, extension)| {
+                let stop = extension.isolate.as_ref()?.stop();
+                Some((key.clone(), self.0.runtime.spawn(stop), extension.last_word()))
+            });
+            loaded.collect()
         };
-        let stopping: Vec<_> = isolates
-            .into_iter()
-            .map(|(isolate, ended)| (tokio::spawn(isolate.stop()), ended))
-            .collect();
-        for (stopped, mut ended) in stopping {
+        for (key, stopped, mut ended) in stopping {
             // A panic in one must not keep the others from being waited for.
             let _ = stopped.await;
             // One that hangs in a system call has not said its last word; nobody waits for it.
             let _ =
                 tokio::time::timeout(limits::STOP_DEADLINE, ended.wait_for(|ended| *ended)).await;
+            self.forget(&key);
         }
     }
 
@@ -507,6 +555,34 @@ impl Session {
         let elicitation =
             front.elicitation || self.0.extensions.next_with_handler(None, handler).is_some();
         json!({ "ui": { "elicitation": elicitation, "canvases": front.canvases }, "extensions": true })
+    }
+}
+
+/// A session that does not keep itself alive.
+#[derive(Clone)]
+pub struct WeakSession(Weak<Inner>);
+
+impl WeakSession {
+    /// The session, if somebody still has it.
+    pub fn upgrade(&self) -> Option<Session> {
+        self.0.upgrade().map(Session)
+    }
+}
+
+/// Extensions are being loaded; what they offer is announced at the end, however it comes.
+struct Loading<'a>(&'a Session);
+
+impl<'a> Loading<'a> {
+    fn new(session: &'a Session) -> Self {
+        session.facts().loading = true;
+        Self(session)
+    }
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        self.0.facts().loading = false;
+        self.0.announce_offers();
     }
 }
 

@@ -275,7 +275,11 @@ struct Stubborn;
 
 #[async_trait]
 impl Agent for Stubborn {
-    async fn prompt(&self, _turn: &Turn, _prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(
+        &self,
+        _turn: Arc<Turn>,
+        _prompt: AgentPrompt,
+    ) -> Result<StopReason, AgentError> {
         std::future::pending().await
     }
 

@@ -167,15 +167,20 @@ impl Isolate {
     }
 
     /// Lets the extension's `SIGTERM` and `exit` handlers run, and ends it; by force when it does
-    /// not answer.
-    pub async fn stop(mut self) {
+    /// not answer. Its requests can be answered until then.
+    pub fn stop(&self) -> impl Future<Output = ()> + Send + 'static {
         self.send(ToIsolate::Stop);
         let patience = self.stop_deadline + TERMINATE_GRACE;
-        if tokio::time::timeout(patience, self.wait()).await.is_err() {
-            self.terminate("it did not stop in time");
-            // A thread inside a blocking system call cannot be interrupted. It ends when the call
-            // returns; nobody waits for it.
-            let _ = tokio::time::timeout(patience, self.wait()).await;
+        let (terminator, mut ended) = (self.terminator.clone(), self.ended.clone());
+        async move {
+            // An error means that the thread is gone, which is what we wait for.
+            if tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await.is_err() {
+                let limit = "it did not stop in time".to_owned();
+                terminator.terminate(EndReason::Terminated { limit });
+                // A thread inside a blocking system call cannot be interrupted. It ends when the call
+                // returns; nobody waits for it.
+                let _ = tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await;
+            }
         }
     }
 

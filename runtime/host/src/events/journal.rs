@@ -1,7 +1,9 @@
 //! The record of a session: `events.jsonl`, one event a line, each written before anybody sees it; only
 //! details of others may be a moment late.
 
+use std::collections::VecDeque;
 use std::fs::File;
+use std::fs::TryLockError;
 use std::io::Read;
 use std::io::Seek;
 use std::io::SeekFrom;
@@ -16,6 +18,9 @@ use super::Recorded;
 
 /// The name of the file in a session's folder.
 pub const FILE_NAME: &str = "events.jsonl";
+
+/// The most events that are kept of a session that is not recorded; older ones go first.
+const MAX_REMEMBERED_EVENTS: usize = 10_000;
 
 /// Details wait for the next event, up to so many bytes.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
@@ -34,7 +39,7 @@ pub struct JournalError {
 pub struct Journal(Place);
 
 enum Place {
-    Memory(Vec<Arc<Recorded>>),
+    Memory(VecDeque<Arc<Recorded>>),
     File {
         path: PathBuf,
         file: Arc<File>,
@@ -51,7 +56,7 @@ enum Place {
 impl Journal {
     /// A journal that lives as long as the session.
     pub fn in_memory() -> Self {
-        Self(Place::Memory(Vec::new()))
+        Self(Place::Memory(VecDeque::new()))
     }
 
     /// The journal of a session's folder. Half a line at its end, left by a crash, is taken away.
@@ -60,6 +65,11 @@ impl Journal {
         let open = || -> std::io::Result<Place> {
             std::fs::create_dir_all(folder)?;
             let mut file = File::options().create(true).read(true).append(true).open(&path)?;
+            // Two programs that record the same session would spoil each other's lines.
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                let message = "the session is open in another program";
+                return Err(std::io::Error::new(std::io::ErrorKind::ResourceBusy, message));
+            }
             let mut text = Vec::new();
             file.read_to_end(&mut text)?;
             let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -67,8 +77,8 @@ impl Journal {
                 file.set_len(whole as u64)?;
             }
             let last_id = events_of(&text[..whole])
-                .last()
-                .and_then(|event| Some(event["id"].as_str()?.to_owned()));
+                .rev()
+                .find_map(|event| Some(event["id"].as_str()?.to_owned()));
             Ok(Place::File {
                 path: path.clone(),
                 file: Arc::new(file),
@@ -84,7 +94,7 @@ impl Journal {
     /// The id of the last event.
     pub fn last_id(&self) -> Option<String> {
         match &self.0 {
-            Place::Memory(events) => events.last().map(|event| event.event.id.clone()),
+            Place::Memory(events) => events.back().map(|event| event.event.id.clone()),
             Place::File { last_id, .. } => last_id.clone(),
         }
     }
@@ -93,7 +103,10 @@ impl Journal {
     pub fn append(&mut self, event: &Arc<Recorded>, is_detail: bool) {
         let flush = match &mut self.0 {
             Place::Memory(events) => {
-                events.push(event.clone());
+                if events.len() >= MAX_REMEMBERED_EVENTS {
+                    events.pop_front();
+                }
+                events.push_back(event.clone());
                 false
             }
             Place::File { last_id, waiting, .. } => {
@@ -134,7 +147,7 @@ impl Journal {
     /// Reads without holding anything up.
     pub fn reader(&self) -> Reader {
         match &self.0 {
-            Place::Memory(events) => Reader::Memory(events.clone()),
+            Place::Memory(events) => Reader::Memory(events.iter().cloned().collect()),
             Place::File { path, length, .. } => {
                 Reader::File { path: path.clone(), length: *length }
             }
@@ -238,6 +251,27 @@ mod tests {
         let events = journal.reader().read().unwrap();
         let ids: Vec<_> = events.iter().map(|event| event["id"].as_str().unwrap()).collect();
         assert_eq!(ids, ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn a_session_that_is_not_recorded_remembers_so_many_events() {
+        let mut journal = Journal::in_memory();
+        for number in 0..=MAX_REMEMBERED_EVENTS {
+            journal.append(&event(&number.to_string()), false);
+        }
+        let events = journal.reader().read().unwrap();
+        assert_eq!(events.len(), MAX_REMEMBERED_EVENTS);
+        assert_eq!(events[0]["id"], "1");
+    }
+
+    #[test]
+    fn a_session_is_recorded_by_one_program_at_a_time() {
+        let temp = tempfile::tempdir().unwrap();
+        let journal = Journal::open(temp.path()).unwrap();
+        let error = Journal::open(temp.path()).err().unwrap();
+        assert!(error.to_string().contains("open in another program"), "{error}");
+        drop(journal);
+        assert!(Journal::open(temp.path()).is_ok());
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
+use super::files::replace;
+
 /// The name of the file in the home folder.
 const FILE_NAME: &str = "environment-approvals.json";
 
@@ -29,18 +31,18 @@ impl Approvals {
 
     /// Remembers that these names were approved together.
     pub fn remember(&self, extension: &str, names: &[String]) -> std::io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        // Another program may be remembering something at the same moment.
+        let lock = std::fs::File::create(self.path.with_extension("lock"))?;
+        lock.lock()?;
         let mut remembered = self.read();
         let sets = remembered.entry(extension.to_owned()).or_default();
         if !sets.contains(&sorted(names)) {
             sets.push(sorted(names));
         }
-        if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        // Written beside and moved over it, so that a crash leaves the old or the new file.
-        let beside = self.path.with_extension("json.new");
-        std::fs::write(&beside, serde_json::to_vec_pretty(&remembered)?)?;
-        std::fs::rename(beside, &self.path)
+        replace(&self.path, &serde_json::to_vec_pretty(&remembered)?)
     }
 
     /// A file that cannot be read approves nothing: the person is asked again.

@@ -13,6 +13,7 @@ use tenon_isolate::message::LogLevel;
 use super::Session;
 use crate::extension::CanvasDeclaration;
 use crate::extensions::Key;
+use crate::extensions::id_of;
 use crate::front::Front;
 use crate::front::OpenCanvas;
 
@@ -178,13 +179,16 @@ impl Session {
 
     /// The owner of open canvases has gone.
     pub(super) fn canvases_unavailable(&self, key: &Key) {
-        let id = format!("{}:{}", key.0, key.1);
+        let id = id_of(key);
         let gone: Vec<_> = {
             let mut list = self.open_list();
             let gone = list.iter().filter(|open| open.extension_id == id).cloned().collect();
             list.retain(|open| open.extension_id != id);
             gone
         };
+        if self.facts().ended {
+            return;
+        }
         for open in &gone {
             self.announce_close("session.canvas.unavailable", open);
             if let Some(front) = self.canvas_front().cloned() {

@@ -76,7 +76,7 @@ impl Session {
         let key = self.0.extensions.loaded(&owner.extension_id).ok_or_else(unknown)?;
         let name = owner.command.name.clone();
         let command = format!("/{name} {args}").trim_end().to_owned();
-        let mut pending = self.0.pending.open(Kind::Command);
+        let mut pending = self.0.pending.open(Kind::Command, &self.0.bus, "command.completed");
         let id = pending.id.clone();
         self.emit("command.queued", json!({ "requestId": id, "command": command }));
         let details = json!({
@@ -111,7 +111,7 @@ impl Session {
             let data = json!({ "errorType": "command", "message": error.to_string() });
             self.emit("session.error", data);
         }
-        self.emit("command.completed", completed);
+        pending.complete(completed);
         outcome
     }
 }

@@ -30,6 +30,7 @@ impl Session {
     }
 
     pub(super) fn write_plan(&self, content: &str) -> Result<Value, String> {
+        check_length("the plan", content.len() as u64)?;
         let path = self.plan_path();
         let operation = if path.exists() { "update" } else { "create" };
         write(&path, content)?;
@@ -65,18 +66,17 @@ impl Session {
 
     pub(super) fn read_file(&self, path: &str) -> Result<Value, String> {
         let full = self.file_path(path)?;
-        let size = std::fs::metadata(&full).map_err(|error| format!("{path}: {error}"))?.len();
-        if size > MAX_FILE_BYTES as u64 {
-            return Err(format!("{path} is longer than {MAX_FILE_BYTES} bytes"));
+        let file = std::fs::metadata(&full).map_err(|error| format!("{path}: {error}"))?;
+        if !file.is_file() {
+            return Err(format!("{path} is not a file"));
         }
+        check_length(path, file.len())?;
         let content = std::fs::read_to_string(&full).map_err(|error| format!("{path}: {error}"))?;
         Ok(json!({ "content": content }))
     }
 
     pub(super) fn write_file(&self, path: &str, content: &str) -> Result<Value, String> {
-        if content.len() > MAX_FILE_BYTES {
-            return Err(format!("{path} is longer than {MAX_FILE_BYTES} bytes"));
-        }
+        check_length(path, content.len() as u64)?;
         let full = self.file_path(path)?;
         let operation = if full.exists() { "update" } else { "create" };
         write(&full, content)?;
@@ -144,13 +144,29 @@ impl Session {
     }
 }
 
+fn check_length(what: &str, bytes: u64) -> Result<(), String> {
+    if bytes > MAX_FILE_BYTES as u64 {
+        return Err(format!("{what} is longer than {MAX_FILE_BYTES} bytes"));
+    }
+    Ok(())
+}
+
 fn write(path: &Path, content: &str) -> Result<(), String> {
-    let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| {
-        // Written beside and moved over it, so that a crash leaves the old or the new file.
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = path.with_file_name(format!(".{name}.new"));
-        std::fs::write(&beside, content)?;
-        std::fs::rename(&beside, path)
-    });
-    written.map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    replace(path, content.as_bytes())
+        .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+}
+
+/// Writes a file beside its place and moves it there, so that a crash leaves the old or the new one and
+/// two writers leave one of theirs.
+pub(super) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.new", crate::ids::unique()));
+    std::fs::write(&beside, content)?;
+    std::fs::rename(&beside, path).inspect_err(|_| {
+        // What cannot be moved is of no use; that it cannot be removed either changes nothing.
+        let _ = std::fs::remove_file(&beside);
+    })
 }

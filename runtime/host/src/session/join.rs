@@ -13,15 +13,18 @@ use super::canvas_tools;
 use crate::environment;
 use crate::extension::Registration;
 use crate::extensions::Key;
+use crate::extensions::Peer;
 use crate::extensions::State;
+use crate::extensions::id_of;
 
 impl Session {
     /// Answers `session.join`, at once or after the person was asked.
-    pub(super) fn join(&self, key: &Key, request: RequestId, params: Value) {
+    pub(super) fn join(&self, peer: &Peer, request: RequestId, params: Value) {
+        let key = &peer.key;
         let registration: Registration = match serde_json::from_value(params) {
             Ok(registration) => registration,
             Err(error) => {
-                return self.answer(key, request, Err(format!("joinSession: {error}")));
+                return self.answer(peer, request, Err(format!("joinSession: {error}")));
             }
         };
         let wanted = self.hidden_variables(key, &registration.requested_environment_variables);
@@ -29,31 +32,35 @@ impl Session {
         let approvals = Approvals::of(&self.0.options.home);
         let identity = self.identity(key);
         if wanted.is_empty() || approvals.holds(&identity, &names) {
-            let joined = self.register(key, registration, &wanted);
-            return self.answer(key, request, joined);
+            let joined = self.register(peer, registration, &wanted);
+            return self.answer(peer, request, joined);
         }
         // A person may think for as long as they like.
-        self.hold_start(key, true);
-        let (session, key) = (self.clone(), key.clone());
+        self.hold_start(peer, true);
+        let (session, peer) = (self.clone(), peer.clone());
         self.0.runtime.spawn(async move {
-            let joined = match session.approve_variables(&key, &names).await {
+            let approved = tokio::select! {
+                approved = session.approve_variables(&peer.key, &names) => approved,
+                () = session.gone(&peer) => return,
+            };
+            let joined = match approved {
                 Ok(()) => {
                     if let Err(error) = approvals.remember(&identity, &names) {
                         let text = format!("the approval could not be remembered: {error}");
-                        session.0.extensions.note(&key, LogLevel::Warning, text);
+                        session.0.extensions.note(&peer.key, LogLevel::Warning, text);
                     }
-                    session.register(&key, registration, &wanted)
+                    session.register(&peer, registration, &wanted)
                 }
                 Err(refusal) => Err(refusal),
             };
-            session.hold_start(&key, false);
-            session.answer(&key, request, joined);
+            session.answer(&peer, request, joined);
+            session.hold_start(&peer, false);
         });
     }
 
     /// Asks whether an extension may have secrets from the environment.
     async fn approve_variables(&self, key: &Key, names: &[String]) -> Result<(), String> {
-        let id = format!("{}:{}", key.0, key.1);
+        let id = id_of(key);
         let request = json!({
             "kind": "extension-env-access",
             "extensionName": id,
@@ -71,16 +78,16 @@ impl Session {
         ))
     }
 
-    fn hold_start(&self, key: &Key, held: bool) {
-        let state = self.0.extensions.lock();
-        if let Some(isolate) = state.map.get(key).and_then(|it| it.isolate.as_ref()) {
+    fn hold_start(&self, peer: &Peer, held: bool) {
+        let mut state = self.0.extensions.lock();
+        if let Some(isolate) = state.of(peer).and_then(|it| it.isolate.as_ref()) {
             isolate.hold_start(held);
         }
     }
 
     /// Of the variables asked for, those that are set and that the extension does not see.
     fn hidden_variables(&self, key: &Key, asked: &[String]) -> BTreeMap<String, String> {
-        let config = self.0.config.of(&format!("{}:{}", key.0, key.1), &key.1);
+        let config = self.0.config.of(&id_of(key), &key.1);
         let visible = environment::visible(environment::of_host(), &config);
         environment::of_host()
             .into_iter()
@@ -96,7 +103,7 @@ impl Session {
     /// Takes over what an extension offers, or says why not.
     fn register(
         &self,
-        key: &Key,
+        peer: &Peer,
         registration: Registration,
         environment: &BTreeMap<String, String>,
     ) -> Result<Value, String> {
@@ -104,9 +111,10 @@ impl Session {
         let rejoined = {
             let mut state = self.0.extensions.lock();
             check_built_in(&registration, &built_in.unwrap_or_default())?;
-            check_commands(&state, key, &registration)?;
+            state.of(peer).ok_or("the extension is not loaded any more")?;
+            check_commands(&state, &peer.key, &registration)?;
             let State { map, registry, .. } = &mut *state;
-            let extension = map.get_mut(key).ok_or("the extension is not loaded any more")?;
+            let extension = map.get_mut(&peer.key).ok_or("the extension is not loaded any more")?;
             let info = &mut extension.info;
             let warnings = registry.register(&info.id, &info.path, &registration.tools)?;
             for text in warnings {

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use tenon_isolate::limits;
 use tenon_isolate::message::LoadSpec;
+use tenon_isolate::message::ToIsolate;
 
+use super::Loading;
 use super::Session;
 use super::permission::HANDLER_DEADLINE;
 use crate::config::ExtensionConfig;
@@ -16,6 +18,7 @@ use crate::discovery;
 use crate::discovery::Found;
 use crate::discovery::Scope;
 use crate::environment;
+use crate::events::Subscriber;
 use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;
@@ -23,6 +26,7 @@ use crate::extension::hash;
 use crate::extensions::Deadlines;
 use crate::extensions::Extension;
 use crate::extensions::Key;
+use crate::extensions::Peer;
 use crate::grants::GrantFolders;
 use crate::grants::Profile;
 use crate::hooks::HOOK_DEADLINE;
@@ -58,8 +62,10 @@ impl Session {
         let mut extension = Extension::new(info, deadlines);
         {
             let mut state = self.0.extensions.lock();
-            if let Some(before) = state.map.remove(&key) {
-                extension.info.generation = before.info.generation;
+            let before = state.map.remove(&key);
+            extension.info.generation =
+                before.as_ref().map_or(0, |before| before.info.generation) + u32::from(start);
+            if let Some(before) = before {
                 extension.log = before.log;
             }
             state.map.insert(key.clone(), extension);
@@ -72,18 +78,17 @@ impl Session {
     pub(super) fn start(&self, key: Key, entry: PathBuf) {
         let spec = self.load_spec(&key, entry);
         let id = spec.id.clone();
-        // Messages are taken on the isolate's own thread, in order. A session that was dropped is not
-        // kept alive by its extensions.
-        let (session, sender) = (Arc::downgrade(&self.0), key.clone());
         self.connect_events(&key, &id);
         // The isolate may speak before it is listed; the lock makes it wait until it is.
         let mut state = self.0.extensions.lock();
         let Some(extension) = state.map.get_mut(&key) else { return };
-        extension.info.generation += 1;
-        let generation = extension.info.generation;
+        // Messages are taken on the isolate's own thread, in order. A session that was dropped is not
+        // kept alive by its extensions.
+        let session = Arc::downgrade(&self.0);
+        let peer = Peer { key, generation: extension.info.generation };
         let receive = move |message| {
             if let Some(inner) = session.upgrade() {
-                Self(inner).receive(&sender, generation, message);
+                Self(inner).receive(&peer, message);
             }
         };
         match self.0.launcher.start(spec, receive) {
@@ -96,7 +101,11 @@ impl Session {
 
     /// Stops every extension and starts what is on disk now; waits until each is running or has failed.
     pub async fn reload(&self) {
-        self.facts().loading = true;
+        let _alone = self.0.lifecycle.lock().await;
+        if self.facts().ended {
+            return;
+        }
+        let loading = Loading::new(self);
         self.stop_extensions().await;
         let found = discovery::find(&self.0.places, self.0.options.trusted);
         {
@@ -107,19 +116,24 @@ impl Session {
         }
         found.iter().for_each(|found| self.add(found));
         self.0.extensions.settled().await;
-        self.facts().loading = false;
-        self.announce_offers();
+        drop(loading);
     }
 
     /// Gives an extension its place on the bus. It hears nothing until it subscribes.
     fn connect_events(&self, key: &Key, id: &str) {
         let (session, receiver) = (Arc::downgrade(&self.0), key.clone());
-        let deliver = move |batch| {
+        // Under the lock, so that no call overtakes the events before it.
+        let deliver = move |subscriber: &Subscriber| {
             let Some(inner) = session.upgrade() else { return };
             let state = inner.extensions.lock();
-            let isolate = state.map.get(&receiver).and_then(|extension| extension.isolate.as_ref());
-            if let Some(isolate) = isolate {
-                isolate.send(tenon_isolate::message::ToIsolate::Events { batch });
+            let Some(extension) = state.map.get(&receiver) else { return };
+            let is_its =
+                extension.subscriber.as_deref().is_some_and(|its| std::ptr::eq(its, subscriber));
+            if is_its
+                && let Some(isolate) = &extension.isolate
+                && let Some(batch) = subscriber.take_batch()
+            {
+                isolate.send(ToIsolate::Events { batch });
             }
         };
         let subscriber = self.0.bus.subscribe_batches(id, deliver);

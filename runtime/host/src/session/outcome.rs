@@ -1,5 +1,9 @@
 //! What a tool call comes to, for the agent and for the record.
 
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+
 use serde_json::Value;
 use serde_json::json;
 
@@ -10,6 +14,9 @@ use crate::tool::ToolResult;
 
 /// How much of a long result the agent sees; the rest is in a file.
 const PREVIEW_CHARS: usize = 500;
+
+/// The longest part of a call's id that is used in the name of a file.
+const MAX_NAME_CHARS: usize = 64;
 
 /// A tool call that has ended, with what extensions said about it.
 #[derive(Debug, Clone)]
@@ -93,25 +100,44 @@ impl Session {
         if length <= limit {
             return;
         }
-        let name: String =
-            call.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let folder = self.folder().join("files").join("tool-results");
-        let path = folder.join(format!("{name}.txt"));
-        let written = std::fs::create_dir_all(&folder)
-            .and_then(|()| std::fs::write(&path, &result.text_result_for_llm));
-        let preview: String = result.text_result_for_llm.chars().take(PREVIEW_CHARS).collect();
-        let kilobytes = length.div_ceil(1024);
-        result.text_result_for_llm = match written {
-            Ok(()) => {
-                result.rest.insert("resultFile".into(), path.to_string_lossy().into());
-                format!(
-                    "The result is {kilobytes} KB long. All of it is in {}\nIt begins:\n{preview}",
-                    path.display()
-                )
+        let path = match self.keep_result(call, &result.text_result_for_llm) {
+            Ok(path) => path,
+            Err(error) => {
+                // Better long than lost.
+                let message = format!("a long result could not be put into a file: {error}");
+                let data = json!({ "warningType": "result_not_kept", "message": message });
+                self.emit("session.warning", data);
+                return;
             }
-            Err(error) => format!(
-                "The result is {kilobytes} KB long and could not be kept ({error}). It begins:\n{preview}"
-            ),
         };
+        let preview: String = result.text_result_for_llm.chars().take(PREVIEW_CHARS).collect();
+        result.rest.insert("resultFile".into(), path.to_string_lossy().into());
+        result.text_result_for_llm = format!(
+            "The result is {} KB long. All of it is in {}\nIt begins:\n{preview}",
+            length.div_ceil(1024),
+            path.display()
+        );
+    }
+
+    /// Writes a result into a file of its own, named after its call.
+    fn keep_result(&self, call: &str, text: &str) -> std::io::Result<PathBuf> {
+        let folder = self.folder().join("files").join("tool-results");
+        std::fs::create_dir_all(&folder)?;
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = call.chars().map(plain).take(MAX_NAME_CHARS).collect();
+        let mut path = folder.join(format!("{name}.txt"));
+        for number in 2.. {
+            match File::options().write(true).create_new(true).open(&path) {
+                Ok(mut file) => {
+                    file.write_all(text.as_bytes())?;
+                    break;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    path = folder.join(format!("{name}-{number}.txt"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(path)
     }
 }

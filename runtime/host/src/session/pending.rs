@@ -8,7 +8,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use serde_json::Value;
+use serde_json::json;
 use tokio::sync::oneshot;
+
+use crate::events::Bus;
 
 /// What a request is about; an answer of another kind does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,21 +29,24 @@ pub enum Kind {
 #[derive(Default)]
 pub struct Pending(Mutex<HashMap<String, (Kind, oneshot::Sender<Value>)>>);
 
-/// A request that waits. Dropping it ends the waiting.
+/// A request that waits. Dropping it ends the waiting, and says so if it was not completed.
 pub struct Waiting<'a> {
     pending: &'a Pending,
     /// Identifies it in events.
     pub id: String,
     answer: oneshot::Receiver<Value>,
+    bus: &'a Bus,
+    /// The event that says it is over; none when it has been said.
+    completed: Option<String>,
 }
 
 impl Pending {
-    /// Opens a request.
-    pub fn open(&self, kind: Kind) -> Waiting<'_> {
+    /// Opens a request; `completed` is the event that says it is over.
+    pub fn open<'a>(&'a self, kind: Kind, bus: &'a Bus, completed: &str) -> Waiting<'a> {
         let id = crate::ids::unique();
         let (sender, answer) = oneshot::channel();
         self.lock().insert(id.clone(), (kind, sender));
-        Waiting { pending: self, id, answer }
+        Waiting { pending: self, id, answer, bus, completed: Some(completed.to_owned()) }
     }
 
     /// Answers a request; false if there is none of that kind.
@@ -59,6 +65,13 @@ impl Pending {
 }
 
 impl Waiting<'_> {
+    /// Says that it is over, and how.
+    pub fn complete(mut self, data: Value) {
+        if let Some(event) = self.completed.take() {
+            self.bus.emit(&event, data);
+        }
+    }
+
     /// Waits for an answer from outside, which may never come.
     pub async fn answered(&mut self) -> Value {
         match (&mut self.answer).await {
@@ -71,23 +84,28 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.pending.lock().remove(&self.id);
+        if let Some(event) = self.completed.take() {
+            self.bus.emit(&event, json!({ "requestId": self.id, "cancelled": true }));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::events::Journal;
 
     #[tokio::test]
     async fn the_first_answer_of_the_right_kind_counts() {
         let pending = Pending::default();
-        let mut waiting = pending.open(Kind::Permission);
+        let bus = Bus::new(Journal::in_memory());
+        let mut waiting = pending.open(Kind::Permission, &bus, "x.completed");
         let id = waiting.id.clone();
         assert!(!pending.answer(&id, Kind::Command, json!(0)));
         assert!(pending.answer(&id, Kind::Permission, json!(1)));
         assert!(!pending.answer(&id, Kind::Permission, json!(2)));
         assert_eq!(waiting.answered().await, json!(1));
+        drop(waiting);
+        assert_eq!(bus.recorded().unwrap()[0]["data"]["cancelled"], true);
     }
 }

@@ -28,7 +28,8 @@ impl Session {
 
     /// The same, with the extension that decided, if one did.
     pub(super) async fn permission(&self, request: &Value) -> (Decision, Option<String>) {
-        let mut waiting = self.0.pending.open(Kind::Permission);
+        let mut waiting =
+            self.0.pending.open(Kind::Permission, &self.0.bus, "permission.completed");
         let id = waiting.id.clone();
         self.emit("permission.requested", json!({ "requestId": id, "permissionRequest": request }));
         let (decision, by) = tokio::select! {
@@ -45,7 +46,7 @@ impl Session {
         if let Some(by) = &by {
             data["decidedBy"] = by.as_str().into();
         }
-        self.emit("permission.completed", data);
+        waiting.complete(data);
         (decision, by)
     }
 

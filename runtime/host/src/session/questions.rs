@@ -84,7 +84,8 @@ impl Session {
         request: Value,
         front: impl AsyncFnOnce(&Self) -> Option<Answer>,
     ) -> Option<Answer> {
-        let mut waiting = self.0.pending.open(ask.kind);
+        let over = format!("{}.completed", ask.event);
+        let mut waiting = self.0.pending.open(ask.kind, &self.0.bus, &over);
         let mut requested = json!({ "requestId": waiting.id });
         extend(&mut requested, &request);
         self.emit(&format!("{}.requested", ask.event), requested);
@@ -96,7 +97,7 @@ impl Session {
         if let Some(answer) = answer.as_ref().and_then(|answer| serde_json::to_value(answer).ok()) {
             extend(&mut completed, &answer);
         }
-        self.emit(&format!("{}.completed", ask.event), completed);
+        waiting.complete(completed);
         answer
     }
 

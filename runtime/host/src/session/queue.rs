@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 
 use serde_json::Value;
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio::sync::watch;
 
 use super::Session;
@@ -80,18 +81,32 @@ pub(super) struct Queued {
 pub(super) struct Queue {
     state: Mutex<QueueState>,
     busy: watch::Sender<bool>,
+    /// Rung when a message has been told to the running turn, or could not be.
+    steered: Notify,
 }
 
 #[derive(Default)]
 struct QueueState {
     waiting: VecDeque<Queued>,
     running: bool,
+    /// Messages on their way into the running turn.
+    steering: usize,
     closed: bool,
+}
+
+/// What there is to do.
+pub(super) enum Next {
+    /// A message, and the aborts before it.
+    Message(Queued, u64),
+    /// A message that is on its way into the turn may come back; wait for it.
+    Steering,
+    /// Nothing.
+    Idle,
 }
 
 impl Default for Queue {
     fn default() -> Self {
-        Self { state: Mutex::default(), busy: watch::Sender::new(false) }
+        Self { state: Mutex::default(), busy: watch::Sender::new(false), steered: Notify::new() }
     }
 }
 
@@ -128,33 +143,51 @@ impl Queue {
         Ok(begin)
     }
 
-    /// The next message; without one the session is idle, and `idle` says so before anything else can be
-    /// sent.
-    pub fn next(&self, idle: impl FnOnce()) -> Option<Queued> {
+    /// What to do next. If nothing, `idle` says so before anything else can be sent. Aborts are counted
+    /// under the same lock, so that none is lost between taking a message and looking for them.
+    pub fn next(&self, aborts: &watch::Sender<u64>, idle: impl FnOnce()) -> Next {
         let mut state = self.lock();
-        let next = state.waiting.pop_front();
-        if next.is_none() {
-            state.running = false;
-            idle();
-            self.busy.send_replace(false);
+        if let Some(queued) = state.waiting.pop_front() {
+            return Next::Message(queued, *aborts.borrow());
         }
-        next
+        if state.steering > 0 {
+            return Next::Steering;
+        }
+        state.running = false;
+        idle();
+        self.busy.send_replace(false);
+        Next::Idle
     }
 
-    /// Takes a message that is in a hurry out of the queue, if it still waits.
-    fn take(&self, id: &str) -> Option<Queued> {
+    /// Waits until a message has arrived in the turn, or has not.
+    pub async fn steered(&self) {
+        self.steered.notified().await;
+    }
+
+    /// If something runs: forgets what waits, and has `abort` stop what runs.
+    pub fn abort(&self, abort: impl FnOnce()) {
+        let mut state = self.lock();
+        if state.running {
+            state.waiting.clear();
+            abort();
+        }
+    }
+
+    /// Takes a message out of the queue to tell it to the running turn, if it still waits.
+    fn take(&self, id: &str) -> Option<(Queued, Steering<'_>)> {
         let mut state = self.lock();
         let place = state.waiting.iter().position(|queued| queued.id == id)?;
-        state.waiting.remove(place)
+        let queued = state.waiting.remove(place)?;
+        state.steering += 1;
+        Some((queued, Steering(self)))
     }
 
-    /// Puts a message first; true if somebody must begin to work.
-    fn put_first(&self, queued: Queued) -> bool {
+    /// Puts a message first; unless the session has ended.
+    fn put_first(&self, queued: Queued) {
         let mut state = self.lock();
-        state.waiting.push_front(queued);
-        let begin = !std::mem::replace(&mut state.running, true);
-        self.busy.send_replace(true);
-        begin
+        if !state.closed {
+            state.waiting.push_front(queued);
+        }
     }
 
     /// Forgets what waits; how many that was.
@@ -218,21 +251,42 @@ impl Session {
     /// Tells the running turn; if it has ended meanwhile, the message comes next.
     async fn steer(self, id: String) {
         let Some(agent) = &self.0.options.agent else { return };
-        let Some(mut queued) = self.0.queue.take(&id) else { return };
         let aborts = *self.0.aborts.borrow();
-        let prepared = tokio::select! {
-            biased;
-            () = self.aborted_after(aborts) => None,
-            prepared = self.prepare(&queued) => prepared,
+        let Some((mut queued, _on_its_way)) = self.0.queue.take(&id) else { return };
+        let told = async {
+            let Some(prompt) = self.prepare(&queued).await else { return Told::Blocked };
+            if agent.steer(&prompt).await { Told::Yes } else { Told::TooLate(prompt) }
         };
-        let Some(prompt) = prepared else { return };
-        if agent.steer(&prompt).await {
-            self.emit_ephemeral("pending_messages.modified", json!({}));
-            return;
+        let told = tokio::select! {
+            biased;
+            () = self.aborted_after(aborts) => Told::Blocked,
+            told = told => told,
+        };
+        match told {
+            Told::Yes => drop(self.emit_ephemeral("pending_messages.modified", json!({}))),
+            Told::TooLate(prompt) => {
+                queued.prepared = Some(prompt);
+                self.0.queue.put_first(queued);
+            }
+            Told::Blocked => {}
         }
-        queued.prepared = Some(prompt);
-        if self.0.queue.put_first(queued) {
-            self.0.runtime.spawn(self.clone().work());
-        }
+    }
+}
+
+/// What became of a message for the running turn.
+enum Told {
+    Yes,
+    TooLate(AgentPrompt),
+    /// A hook blocked it, or the turn was aborted.
+    Blocked,
+}
+
+/// A message is on its way into the running turn: the session is not idle.
+struct Steering<'a>(&'a Queue);
+
+impl Drop for Steering<'_> {
+    fn drop(&mut self) {
+        self.0.lock().steering -= 1;
+        self.0.steered.notify_one();
     }
 }

@@ -14,83 +14,87 @@ use crate::extension::Registration;
 use crate::extension::Status;
 use crate::extensions::Extensions;
 use crate::extensions::Key;
+use crate::extensions::Peer;
 
 impl Session {
     /// Takes a message, in the isolate's thread. Nothing here waits.
-    pub(super) fn receive(&self, key: &Key, generation: u32, message: FromIsolate) {
+    pub(super) fn receive(&self, peer: &Peer, message: FromIsolate) {
         let extensions = &self.0.extensions;
-        let current = extensions.lock().map.get(key).map(|extension| extension.info.generation);
-        if current != Some(generation) {
-            // The last words of one that was replaced.
-            return;
-        }
         match message {
-            FromIsolate::Log(record) => extensions.note(key, record.level, record.text),
+            FromIsolate::Log(record) => extensions.note(&peer.key, record.level, record.text),
             FromIsolate::Reply { call, result } => {
-                let waiting = extensions
-                    .lock()
-                    .map
-                    .get_mut(key)
-                    .and_then(|extension| extension.calls.remove(&call));
+                let waiting =
+                    extensions.lock().of(peer).and_then(|extension| extension.calls.remove(&call));
                 if let Some(waiting) = waiting {
                     // The caller may have given up.
                     let _ = waiting.send(result);
                 }
             }
             FromIsolate::EventsSeen => {
-                let subscriber =
-                    extensions.lock().map.get(key).and_then(|it| it.subscriber.clone());
+                let subscriber = extensions.lock().of(peer).and_then(|it| it.subscriber.clone());
                 if let Some(subscriber) = subscriber {
                     self.0.bus.seen(&subscriber);
                 }
             }
             FromIsolate::Request { request, method, params } => {
-                self.request(key, request, &method, params);
+                self.request(peer, request, &method, params);
             }
             FromIsolate::Ready(report) => {
-                if let Some(extension) = extensions.lock().map.get_mut(key) {
+                if let Some(extension) = extensions.lock().of(peer) {
                     extension.info.ready = Some(report);
                     extension.info.status = Status::Running;
                 }
                 extensions.announce();
                 self.announce_offers();
             }
-            FromIsolate::Ended(reason) => self.ended(key, reason),
+            FromIsolate::Ended(reason) => self.ended(peer, reason),
         }
     }
 
-    fn ended(&self, key: &Key, reason: EndReason) {
-        let had_isolate = {
+    fn ended(&self, peer: &Peer, reason: EndReason) {
+        {
             let mut state = self.0.extensions.lock();
-            let Some(extension) = state.map.get_mut(key) else { return };
-            let id = extension.info.id.clone();
-            let had_isolate = extension.isolate.take().is_some();
+            let Some(extension) = state.of(peer) else { return };
             if let Some(error) = LoadError::from_end(reason) {
                 extension.note(LogLevel::Error, error.what.message.clone());
                 extension.info.fail(Status::Failed, error);
+            } else if extension.info.status == Status::Starting {
+                let error = LoadError::new("it was stopped before it had joined", None);
+                extension.info.fail(Status::Failed, error);
             }
-            extension.subscriber = None;
-            // Whoever waits for a reply learns that none will come.
-            extension.calls.clear();
             extension.say_last_word();
-            state.registry.remove(&id);
-            had_isolate
-        };
-        self.0.extensions.announce();
-        // When everything is stopped, nobody needs to hear of every single one.
-        if had_isolate && !self.facts().ended {
-            self.canvases_unavailable(key);
-            self.announce_offers();
         }
+        self.forget(&peer.key);
+        self.0.extensions.announce();
+        self.announce_offers();
     }
 
-    fn request(&self, key: &Key, request: RequestId, method: &str, params: Value) {
+    /// Forgets whatever belongs to an isolate that has ended, or that nobody waits for any more.
+    pub(super) fn forget(&self, key: &Key) {
+        let subscriber = {
+            let mut state = self.0.extensions.lock();
+            let Some(extension) = state.map.get_mut(key) else { return };
+            extension.isolate = None;
+            // Whoever waits for a reply learns that none will come.
+            extension.calls.clear();
+            let subscriber = extension.subscriber.take();
+            let id = extension.info.id.clone();
+            state.registry.remove(&id);
+            subscriber
+        };
+        if let Some(subscriber) = subscriber {
+            self.0.bus.remove(&subscriber);
+        }
+        self.canvases_unavailable(key);
+    }
+
+    fn request(&self, peer: &Peer, request: RequestId, method: &str, params: Value) {
         match method {
-            "session.join" => self.join(key, request, params),
+            "session.join" => self.join(peer, request, params),
             "session.subscribe" | "session.unsubscribe" => {
                 let kind = params["type"].as_str().unwrap_or_default();
                 let subscriber =
-                    self.0.extensions.lock().map.get(key).and_then(|it| it.subscriber.clone());
+                    self.0.extensions.lock().of(peer).and_then(|it| it.subscriber.clone());
                 if let Some(subscriber) = subscriber {
                     subscriber.change(|filter| {
                         if method == "session.subscribe" {
@@ -100,43 +104,52 @@ impl Session {
                         }
                     });
                 }
-                self.answer(key, request, Ok(Value::Null));
+                self.answer(peer, request, Ok(Value::Null));
             }
             "session.getEvents" => {
-                let (session, key) = (self.clone(), key.clone());
+                let (session, peer) = (self.clone(), peer.clone());
                 self.0.runtime.spawn_blocking(move || {
                     let events = session.0.bus.recorded();
                     let events = events.map(Value::Array).map_err(|error| error.to_string());
-                    session.answer(&key, request, events);
+                    session.answer(&peer, request, events);
                 });
             }
             "session.disconnect" => {
-                self.leave(key);
-                self.answer(key, request, Ok(Value::Null));
+                self.leave(peer);
+                self.answer(peer, request, Ok(Value::Null));
             }
             _ => match method.strip_prefix("rpc.") {
-                Some(path) => self.rpc(key, request, path, params),
+                Some(path) => self.rpc(peer, request, path, params),
                 None => {
                     let refusal = format!("{method} is not served by this host");
-                    self.answer(key, request, Err(refusal));
+                    self.answer(peer, request, Err(refusal));
                 }
             },
         }
     }
 
-    /// Answers a request, if the extension is still there.
-    pub(super) fn answer(&self, key: &Key, request: RequestId, result: Result<Value, String>) {
-        let state = self.0.extensions.lock();
-        if let Some(isolate) = state.map.get(key).and_then(|it| it.isolate.as_ref()) {
+    /// Answers a request, if whoever made it is still there.
+    pub(super) fn answer(&self, peer: &Peer, request: RequestId, result: Result<Value, String>) {
+        let mut state = self.0.extensions.lock();
+        if let Some(isolate) = state.of(peer).and_then(|it| it.isolate.as_ref()) {
             isolate.send(ToIsolate::Answer { request, result });
         }
     }
 
+    /// Waits until whoever made a request has gone.
+    pub(super) async fn gone(&self, peer: &Peer) {
+        let last_word = self.0.extensions.lock().of(peer).map(|extension| extension.last_word());
+        if let Some(mut last_word) = last_word {
+            // An error means that the extension was replaced.
+            let _ = last_word.wait_for(|ended| *ended).await;
+        }
+    }
+
     /// Takes back everything an extension registered; it stays loaded.
-    fn leave(&self, key: &Key) {
+    fn leave(&self, peer: &Peer) {
         {
             let mut state = self.0.extensions.lock();
-            let Some(extension) = state.map.get_mut(key) else { return };
+            let Some(extension) = state.of(peer) else { return };
             let id = extension.info.id.clone();
             extension.info.register(Registration::default());
             if let Some(subscriber) = &extension.subscriber {
@@ -144,20 +157,27 @@ impl Session {
             }
             state.registry.remove(&id);
         }
-        self.canvases_unavailable(key);
+        self.canvases_unavailable(&peer.key);
         self.announce_offers();
     }
 
     /// Says what extensions offer, once it has changed.
     pub(super) fn announce_offers(&self) {
-        if self.facts().loading {
-            return;
+        // When everything is started or stopped, nobody needs to hear of every single one.
+        {
+            let facts = self.facts();
+            if facts.loading || facts.ended {
+                return;
+            }
         }
         let offers = self.0.extensions.offers();
         let [tools, commands, canvases] = offers;
         if tools {
             let model = self.facts().model.clone().unwrap_or_default();
             self.emit_ephemeral("session.tools_updated", json!({ "model": model }));
+            if let Some(agent) = &self.0.options.agent {
+                agent.tools_changed();
+            }
         }
         if commands {
             self.emit_ephemeral("commands.changed", json!({ "commands": self.commands() }));

@@ -11,9 +11,12 @@ use super::canvas::OpenCanvasRequest;
 use super::pending::Kind;
 use super::queue::Delivery;
 use super::queue::Message;
+use super::tool_call::CallError;
 use super::tool_call::PermissionCheck;
 use super::tool_call::ToolCall;
 use crate::extensions::Key;
+use crate::extensions::Peer;
+use crate::extensions::id_of;
 use crate::front::Context;
 use crate::front::Elicitation;
 
@@ -76,32 +79,25 @@ const MAX_READ_EVENTS: usize = 1_000;
 impl Session {
     /// Serves a method: at once where nothing has to be waited for, so that an extension's requests keep
     /// their order; else in a task of its own.
-    pub(super) fn rpc(&self, key: &Key, request: RequestId, path: &str, params: Value) {
-        if let Some(result) = self.rpc_now(key, path, &params) {
-            return self.answer(key, request, result);
+    pub(super) fn rpc(&self, peer: &Peer, request: RequestId, path: &str, params: Value) {
+        if let Some(result) = self.rpc_now(&peer.key, path, &params) {
+            return self.answer(peer, request, result);
         }
-        if !SERVED.contains(&path) {
-            let refusal = format!("session.rpc.{path} is not served by this host");
-            return self.answer(key, request, Err(refusal));
-        }
-        let generation = self.generation(key);
-        let (session, key, path) = (self.clone(), key.clone(), path.to_owned());
+        let (session, peer, path) = (self.clone(), peer.clone(), path.to_owned());
         self.0.runtime.spawn(async move {
-            let result = session.rpc_later(&key, &path, params).await;
-            // An extension that was loaded anew did not ask this.
-            if session.generation(&key) == generation {
-                session.answer(&key, request, result);
-            }
+            // A reload ends whoever asked for it, and goes on.
+            let goes_on = path == "extensions.reload";
+            let result = tokio::select! {
+                result = session.rpc_later(&peer.key, &path, params) => result,
+                () = session.gone(&peer), if !goes_on => return,
+            };
+            session.answer(&peer, request, result);
         });
-    }
-
-    fn generation(&self, key: &Key) -> Option<u32> {
-        self.0.extensions.lock().map.get(key).map(|extension| extension.info.generation)
     }
 
     /// Methods that are served at once; `None` for all others.
     fn rpc_now(&self, key: &Key, path: &str, params: &Value) -> Option<Result<Value, String>> {
-        let id = format!("{}:{}", key.0, key.1);
+        let id = id_of(key);
         let needed = |field: &str| {
             params[field]
                 .as_str()
@@ -118,16 +114,15 @@ impl Session {
                 Ok(json!({ "success": true }))
             }
             "log" => self.rpc_log(key, &id, params),
-            "sendSystemNotification" => needed("content").map(|content| {
+            "sendSystemNotification" => needed("content").and_then(|content| {
                 let kind = params.get("kind").cloned().unwrap_or(json!({ "type": "extension" }));
-                self.add_context(Context { extension: id.clone(), text: content.to_owned() });
+                self.add_context(Context { extension: id.clone(), text: content.to_owned() })?;
                 let data = json!({ "content": content, "kind": kind, "extensionId": id });
-                json!({ "eventId": self.emit("system.notification", data) })
+                Ok(json!({ "eventId": self.emit("system.notification", data) }))
             }),
             "name.get" => Ok(json!({ "name": self.facts().name })),
             "name.set" => needed("name").map(|name| {
-                self.facts().name = Some(name.to_owned());
-                self.emit_ephemeral("session.title_changed", json!({ "title": name }));
+                self.title_changed(name);
                 Value::Null
             }),
             "mode.get" => Ok(self.facts().mode.clone().into()),
@@ -197,7 +192,7 @@ impl Session {
             "model.setReasoningEffort" => self.rpc_set_effort(&params).await,
             "ui.elicitation" => {
                 let mut form: Elicitation = read(path, params)?;
-                let id = format!("{}:{}", key.0, key.1);
+                let id = id_of(key);
                 form.elicitation_source = Some(id.clone());
                 match self.elicit(&form, Some(&id)).await {
                     Some(answer) => to_json(&answer),
@@ -235,10 +230,17 @@ impl Session {
                     permission: PermissionCheck::Ask,
                     ..ToolCall::new(name.unwrap_or_default(), params["arguments"].clone())
                 };
-                let outcome = self.call_tool(call).await.map_err(|error| error.to_string())?;
+                let outcome = self.call_tool(call).await.map_err(|error| {
+                    let CallError::UnknownTool { available, .. } = &error;
+                    format!("{error}; there are: {}", available.join(", "))
+                })?;
                 to_json(&outcome.result)
             }
-            "eventLog.read" => self.rpc_read_events(&params),
+            "eventLog.read" => {
+                let session = self.clone();
+                let read = tokio::task::spawn_blocking(move || session.rpc_read_events(&params));
+                read.await.map_err(|error| error.to_string())?
+            }
             "extensions.reload" => {
                 self.reload().await;
                 Ok(Value::Null)
@@ -305,35 +307,52 @@ impl Session {
         if let Some(agent) = &self.0.options.agent {
             agent.set_mode(mode).await?;
         }
+        self.mode_changed(mode);
+        Ok(json!({ "status": "applied", "modelChanged": false }))
+    }
+
+    /// The agent works in another mode now.
+    pub fn mode_changed(&self, mode: &str) {
         let previous = std::mem::replace(&mut self.facts().mode, mode.to_owned());
         if previous != mode {
             let data = json!({ "previousMode": previous, "newMode": mode });
             self.emit("session.mode_changed", data);
         }
-        Ok(json!({ "status": "applied", "modelChanged": false }))
     }
 
-    async fn rpc_set_model(&self, params: Value) -> Result<Value, String> {
-        let model = params["modelId"].as_str().ok_or("`modelId` is missing")?.to_owned();
-        let agent = self.0.options.agent.as_ref().ok_or("the session has no agent")?;
-        agent.set_model(&model, &params).await?;
-        let previous = self.facts().model.replace(model.clone());
-        if let Some(effort) = params["reasoningEffort"].as_str() {
-            self.facts().reasoning_effort = Some(effort.to_owned());
-        }
+    /// The agent uses another model now.
+    pub fn model_changed(&self, model: &str, reasoning_effort: Option<&str>) {
+        let previous = self.facts().model.replace(model.to_owned());
         let mut data = json!({ "newModel": model });
-        if let Some(effort) = params["reasoningEffort"].as_str() {
+        if let Some(effort) = reasoning_effort {
+            self.facts().reasoning_effort = Some(effort.to_owned());
             data["reasoningEffort"] = effort.into();
         }
         if let Some(previous) = previous {
             data["previousModel"] = previous.into();
         }
         self.emit("session.model_change", data);
+    }
+
+    /// The session has another name now.
+    pub fn title_changed(&self, title: &str) {
+        self.facts().name = Some(title.to_owned());
+        self.emit_ephemeral("session.title_changed", json!({ "title": title }));
+    }
+
+    async fn rpc_set_model(&self, params: Value) -> Result<Value, String> {
+        let model = params["modelId"].as_str();
+        let model = model.ok_or("session.rpc.model.switchTo: `modelId` is missing")?;
+        let agent = self.0.options.agent.as_ref().ok_or("the session has no agent")?;
+        agent.set_model(model, &params).await?;
+        self.model_changed(model, params["reasoningEffort"].as_str());
         Ok(json!({ "modelId": model }))
     }
 
     async fn rpc_set_effort(&self, params: &Value) -> Result<Value, String> {
-        let effort = params["reasoningEffort"].as_str().ok_or("`reasoningEffort` is missing")?;
+        let effort = params["reasoningEffort"]
+            .as_str()
+            .ok_or("session.rpc.model.setReasoningEffort: `reasoningEffort` is missing")?;
         let model = self.facts().model.clone();
         // Without a model of our choice there is nothing the agent could be told to use differently.
         if let (Some(agent), Some(model)) = (&self.0.options.agent, model) {

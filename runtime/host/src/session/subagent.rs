@@ -82,6 +82,7 @@ impl Session {
 
     /// A sub-agent could not do its work.
     pub fn subagent_failed(&self, call: &SubagentCall, error: &str) {
+        self.facts().subagent_blocks.remove(&call.id);
         let data = json!({
             "toolCallId": call.id,
             "agentName": call.name,

@@ -174,6 +174,16 @@ impl Session {
     /// Calls a tool through the hooks. Dropping the future cancels the call: the handler's
     /// `invocation.signal` fires.
     pub async fn call_tool(&self, call: ToolCall) -> Result<ToolOutcome, CallError> {
+        let aborts = *self.0.aborts.borrow();
+        self.call_tool_since(call, aborts).await
+    }
+
+    /// The same for a turn that began after so many aborts.
+    pub(super) async fn call_tool_since(
+        &self,
+        call: ToolCall,
+        aborts: u64,
+    ) -> Result<ToolOutcome, CallError> {
         let Some(ToolListing { tool, extension_id }) = self.tool(&call.name) else {
             let available = self.tools().into_iter().map(|listing| listing.tool.name).collect();
             return Err(CallError::UnknownTool { name: call.name, available });
@@ -186,7 +196,6 @@ impl Session {
             native: None,
         };
         let mut unfinished = Unfinished { session: self, caller: &caller, armed: true };
-        let aborts = *self.0.aborts.borrow();
         let outcome = tokio::select! {
             biased;
             outcome = self.run_tool(&caller, &tool, extension_id, call.args, call.permission) => outcome,
@@ -310,7 +319,7 @@ impl Session {
                 format!("{name} was called with arguments that do not fit its schema: {mismatch}");
             self.0.extensions.note(&key, LogLevel::Warning, text);
         }
-        let mut pending = self.0.pending.open(Kind::Tool);
+        let mut pending = self.0.pending.open(Kind::Tool, &self.0.bus, "external_tool.completed");
         let request = pending.id.clone();
         let requested = json!({
             "requestId": request,
@@ -349,7 +358,7 @@ impl Session {
             result = called => result,
             answer = pending.answered() => ToolResult::from_pending(answer),
         };
-        self.emit("external_tool.completed", json!({ "requestId": request }));
+        pending.complete(json!({ "requestId": request }));
         result
     }
 

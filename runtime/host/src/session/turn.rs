@@ -1,5 +1,6 @@
 //! Turns: from a prompt through the hooks to the agent, and on until it may stop.
 
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::task::Poll;
@@ -10,7 +11,11 @@ use serde_json::json;
 
 use super::Session;
 use super::StartSource;
+use super::outcome::ToolOutcome;
+use super::queue::Next;
 use super::queue::Queued;
+use super::tool_call::CallError;
+use super::tool_call::ToolCall;
 use crate::front::AgentError;
 use crate::front::AgentPrompt;
 use crate::front::Context;
@@ -25,6 +30,9 @@ use crate::hooks::prompt::Transformed;
 /// How often in a row `onAgentStop` may keep an agent going. After that it stops, whoever objects:
 /// a condition that eight attempts did not meet will not be met by the ninth.
 pub const MAX_CONSECUTIVE_BLOCKS: u32 = 8;
+
+/// The most that waits to be told to the agent with the next prompt.
+pub const MAX_WAITING_CONTEXTS: usize = 100;
 
 /// How long an agent may take to stop after it was told to. Then it is not listened to any more.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(5);
@@ -42,14 +50,23 @@ impl Session {
             data["mode"] = mode.into();
             self.emit_ephemeral("session.idle", data);
         };
-        while let Some(queued) = self.0.queue.next(idle) {
-            let aborts = *self.0.aborts.borrow();
+        loop {
+            let (queued, aborts) = match self.0.queue.next(&self.0.aborts, idle) {
+                Next::Message(queued, aborts) => (queued, aborts),
+                Next::Steering => {
+                    self.0.queue.steered().await;
+                    continue;
+                }
+                Next::Idle => return,
+            };
             self.emit_ephemeral("pending_messages.modified", json!({}));
-            let begin = self.begin(StartSource::New, Some(&queued.message.prompt));
-            if self.unless_aborted(aborts, begin).await.is_some() {
-                self.turn(queued, aborts).await;
+            // In a task of its own: an agent or a front that panics must not take the session along.
+            let turn = tokio::spawn(self.clone().turn(queued, aborts)).await;
+            if let Err(error) = turn {
+                let message = format!("the turn ended unexpectedly: {error}");
+                self.emit("session.error", json!({ "errorType": "system", "message": message }));
             }
-            self.0.bus.sync();
+            self.0.bus.sync().await;
         }
     }
 
@@ -79,18 +96,23 @@ impl Session {
 
     /// The running turn, and what waits, is not wanted any more.
     pub fn abort(&self, reason: &str) {
-        if !self.0.queue.is_busy() {
-            return;
-        }
-        self.0.queue.clear();
-        self.facts().aborted = true;
-        self.emit("abort", json!({ "reason": reason }));
-        self.0.aborts.send_modify(|count| *count += 1);
+        self.0.queue.abort(|| {
+            self.facts().aborted = true;
+            self.emit("abort", json!({ "reason": reason }));
+            self.0.aborts.send_modify(|count| *count += 1);
+        });
     }
 
-    /// Tells the agent something before the next prompt.
-    pub fn add_context(&self, context: Context) {
-        self.facts().contexts.push(context);
+    /// Tells the agent something before the next prompt; an error if too much waits to be told.
+    pub fn add_context(&self, context: Context) -> Result<(), String> {
+        let contexts = &mut self.facts().contexts;
+        if contexts.len() >= MAX_WAITING_CONTEXTS {
+            return Err(format!(
+                "{MAX_WAITING_CONTEXTS} notifications wait for the next prompt already"
+            ));
+        }
+        contexts.push(context);
+        Ok(())
     }
 
     /// Runs the prompt hooks; `None` if the prompt was blocked.
@@ -144,7 +166,12 @@ impl Session {
         })
     }
 
-    async fn turn(&self, mut queued: Queued, aborts: u64) {
+    async fn turn(self, mut queued: Queued, aborts: u64) {
+        let source = if self.facts().resumed { StartSource::Resume } else { StartSource::New };
+        let begin = self.begin(source, Some(&queued.message.prompt));
+        if self.unless_aborted(aborts, begin).await.is_none() {
+            return;
+        }
         let prepared = match queued.prepared.take() {
             Some(prompt) => Some(prompt),
             None => self.unless_aborted(aborts, self.prepare(&queued)).await.flatten(),
@@ -177,13 +204,13 @@ impl Session {
     async fn ask_agent(&self, prompt: AgentPrompt, aborts: u64) -> Result<StopReason, AgentError> {
         // A session without an agent takes no messages.
         let Some(agent) = &self.0.options.agent else { return Ok(StopReason::end_turn()) };
-        let turn = Turn::new(self.clone(), aborts);
+        let turn = Arc::new(Turn::new(self.clone(), aborts));
         let mut start = json!({ "turnId": turn.id, "interactionId": prompt.message_id });
         if let Some(model) = self.facts().model.clone() {
             start["model"] = model.into();
         }
         self.emit("assistant.turn_start", start);
-        let mut working = agent.prompt(&turn, prompt);
+        let mut working = agent.prompt(turn.clone(), prompt);
         let outcome = tokio::select! {
             biased;
             () = turn.cancelled() => {
@@ -310,6 +337,11 @@ impl Turn {
     /// Waits until the turn is not wanted any more.
     pub async fn cancelled(&self) {
         self.session.aborted_after(self.aborts).await;
+    }
+
+    /// Calls an extension's tool for this turn: once it is cancelled, not at all.
+    pub async fn call_tool(&self, call: ToolCall) -> Result<ToolOutcome, CallError> {
+        self.session.call_tool_since(call, self.aborts).await
     }
 
     /// Whether the turn is not wanted any more.

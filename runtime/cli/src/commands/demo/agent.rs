@@ -1,5 +1,6 @@
 //! The demo's agent: it says what it was told, and tries something it should not.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
@@ -30,7 +31,7 @@ pub struct DemoAgent {
 
 #[async_trait]
 impl Agent for DemoAgent {
-    async fn prompt(&self, turn: &Turn, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
         let timeline = self.timeline;
         timeline.say("the agent gets:");
         timeline.quote(&prompt.text, anstyle::Style::new());
