@@ -4,25 +4,25 @@ import { warn } from "ext:tenon/bridge.js";
 import { REQUEST_HANDLERS } from "ext:tenon/handlers.js";
 
 /** Keys of the public contract that would do something which this host does not do. */
-const NOT_SERVED_KEYS = ["factories", "onMcpAuthRequest"];
+const NOT_SERVED_KEYS = ["customAgents", "factories", "mcpServers", "onMcpAuthRequest", "skillDirectories", "systemMessage"];
 
 /** Keys of the public contract that shape an agent's session. An extension joins one that is already
  * shaped, so they are taken note of and nothing more. */
 const SESSION_KEYS = [
   "additionalDirectories", "agent", "askUserVariant", "authClientIdMetadataUrl", "availableTools",
   "canvasProvider", "capi", "clientName", "coauthorEnabled", "configDirectory", "contextTier", "continuePendingWork",
-  "createSessionFsProvider", "customAgents", "customAgentsLocalOnly", "defaultAgent", "disabledMcpServers",
+  "createSessionFsProvider", "customAgentsLocalOnly", "defaultAgent", "disabledMcpServers",
   "disabledSkills", "embeddingCacheStorage", "enableCitations", "enableConfigDiscovery",
   "enableExperimentalMode", "enableFileChangeTracking", "enableFileHooks", "enableHostGitOperations",
   "enableManagedSettings", "enableMcpApps", "enableOnDemandInstructionDiscovery", "enableSessionStore",
   "enableSessionTelemetry", "enableSkills", "excludedBuiltinAgents", "excludedTools", "extensionInfo",
   "extensionSdkPath", "featureFlags", "gitHubToken", "gitHubTokenProvider", "githubMcpToolConfig",
   "includeSubAgentStreamingEvents", "includedBuiltinSkills", "infiniteSessions", "instructionDirectories",
-  "largeOutput", "manageScheduleEnabled", "managedSettings", "mcpOAuthTokenStorage", "mcpServers", "memory",
+  "largeOutput", "manageScheduleEnabled", "managedSettings", "mcpOAuthTokenStorage", "memory",
   "model", "modelCapabilities", "models", "openCanvases", "organizationCustomInstructions", "pluginDirectories", "provider",
   "providers", "reasoningEffort", "reasoningSummary", "remoteSession", "requestCanvasRenderer",
-  "requestExtensions", "sessionLimits", "skillDirectories", "skipCustomInstructions", "skipEmbeddingRetrieval",
-  "streaming", "suppressResumeEvent", "systemMessage", "toolSearch", "workingDirectory",
+  "requestExtensions", "sessionLimits", "skipCustomInstructions", "skipEmbeddingRetrieval",
+  "streaming", "suppressResumeEvent", "toolSearch", "workingDirectory",
 ];
 
 const KNOWN_KEYS = new Set([

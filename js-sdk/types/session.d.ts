@@ -174,6 +174,7 @@ interface DescribedRpc {
   metadata: { snapshot: Get<Open<{ sessionId: string; startTime: string; workingDirectory: string; workspacePath: string | null; currentMode: string }>> };
   mode: { get: Get<SessionMode>; set: Call<Open<{ mode: SessionMode }>, Open<{ status: string; modelChanged: boolean }>> };
   model: {
+    list: Get<{ list: Open<{ id: string }>[]; modelPriceCategories: object[]; quotaSnapshots: object }>;
     getCurrent: Get<CurrentModel>;
     switchTo: Call<Open<{ modelId: string }>, Open<{ modelId?: string; status?: string }>>;
     setReasoningEffort: Call<{ reasoningEffort: string }, { reasoningEffort: string }>;
@@ -235,7 +236,7 @@ interface OpenRpc {
   };
   metadata: RpcMethods<"getClientMetadata" | "updateClientMetadata" | "isProcessing" | "activity" | "contextInfo" | "getContextAttribution"
     | "getContextHeaviestMessages" | "recordContextChange" | "setWorkingDirectory" | "recomputeContextTokens">;
-  model: RpcMethods<"list" | "switchAutoTier" | "setAllowedModels">;
+  model: RpcMethods<"switchAutoTier" | "setAllowedModels">;
   name: RpcMethods<"setAuto">;
   options: RpcMethods<"update">;
   permissions: RpcMethods<"configure" | "pendingRequests" | "setMode" | "getMode" | "modifyRules" | "setRequired" | "resetSessionApprovals"

@@ -200,6 +200,8 @@ struct Facts {
     /// What was last said of the extensions.
     extensions_loaded: Value,
     user_requests: u64,
+    /// What the last call of the model took: input and output.
+    last_tokens: (u64, u64),
     usage: Value,
     /// How often in a row each sub-agent was kept going.
     subagent_blocks: HashMap<String, u32>,
@@ -268,6 +270,7 @@ impl Session {
             capabilities: Value::Null,
             extensions_loaded: Value::Null,
             user_requests: 0,
+            last_tokens: (0, 0),
             usage: json!({}),
             subagent_blocks: HashMap::new(),
         };

@@ -120,7 +120,7 @@ impl Session {
             list.retain(|other| other.instance_id != open.instance_id);
             list.push(open.clone());
         }
-        self.emit("session.canvas.opened", as_json(&open));
+        self.emit_ephemeral("session.canvas.opened", as_json(&open));
         if let Some(front) = self.canvas_front() {
             front.show_canvas(&open).await;
         }
@@ -209,7 +209,7 @@ impl Session {
             "canvasId": open.canvas_id,
             "extensionId": open.extension_id,
         });
-        self.emit(event, data);
+        self.emit_ephemeral(event, data);
     }
 
     fn declared(&self, request: &OpenCanvasRequest) -> Result<CanvasListing, CanvasFault> {

@@ -78,7 +78,7 @@ impl Session {
         let command = format!("/{name} {args}").trim_end().to_owned();
         let mut pending = self.0.pending.open(Kind::Command, &self.0.bus, "command.completed");
         let id = pending.id.clone();
-        self.emit("command.queued", json!({ "requestId": id, "command": command }));
+        self.emit_ephemeral("command.queued", json!({ "requestId": id, "command": command }));
         let details = json!({
             "requestId": id,
             "command": command,
@@ -86,7 +86,7 @@ impl Session {
             "args": args,
             "extensionId": owner.extension_id,
         });
-        self.emit("command.execute", details);
+        self.emit_ephemeral("command.execute", details);
         let payload = json!({
             "commandName": name,
             "command": command,

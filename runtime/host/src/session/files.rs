@@ -23,7 +23,7 @@ impl Session {
         match std::fs::read_to_string(&path) {
             Ok(content) => Ok(json!({ "exists": true, "content": content, "path": path })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(json!({ "exists": false, "content": null, "path": null }))
+                Ok(json!({ "exists": false, "content": null, "path": path }))
             }
             Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
         }
@@ -126,9 +126,17 @@ impl Session {
     pub(super) fn count_usage(&self, data: &Value) {
         let model = data["model"].as_str().unwrap_or("unknown").to_owned();
         let mut facts = self.facts();
+        let tokens = |field: &str| data[field].as_u64().unwrap_or(0);
+        facts.last_tokens = (tokens("inputTokens"), tokens("outputTokens"));
         let entry = &mut facts.usage[&model];
         if entry.is_null() {
-            *entry = json!({ "requests": { "count": 0, "cost": 0.0 }, "usage": {} });
+            let usage = json!({
+                "inputTokens": 0,
+                "outputTokens": 0,
+                "cacheReadTokens": 0,
+                "cacheWriteTokens": 0,
+            });
+            *entry = json!({ "requests": { "count": 0, "cost": 0 }, "usage": usage });
         }
         let add = |value: &mut Value, more: f64| {
             let sum = value.as_f64().unwrap_or(0.0) + more;

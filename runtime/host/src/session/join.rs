@@ -10,6 +10,7 @@ use tenon_isolate::message::RequestId;
 use super::Session;
 use super::approvals::Approvals;
 use super::canvas_tools;
+use super::pending::Kind;
 use crate::environment;
 use crate::extension::Registration;
 use crate::extensions::Key;
@@ -67,7 +68,12 @@ impl Session {
             "environmentVariables": names,
         });
         // Only the person decides this: an extension must not let itself, or another, have secrets.
+        let waiting = self.0.pending.open(Kind::Secrets, &self.0.bus, "permission.completed");
+        let asked = json!({ "requestId": waiting.id, "permissionRequest": request });
+        self.emit("permission.requested", asked);
         let decision = self.ask_person_for_permission(&request).await;
+        let completed = json!({ "requestId": waiting.id, "result": decision });
+        waiting.complete(completed);
         if decision.is_approved() {
             return Ok(());
         }

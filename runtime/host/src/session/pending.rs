@@ -23,6 +23,8 @@ pub enum Kind {
     AutoModeSwitch,
     Command,
     Tool,
+    /// Answered by the person alone; there is no method for it.
+    Secrets,
 }
 
 /// The requests that wait.
@@ -67,8 +69,16 @@ impl Pending {
 impl Waiting<'_> {
     /// Says that it is over, and how.
     pub fn complete(mut self, data: Value) {
-        if let Some(event) = self.completed.take() {
+        self.say(data);
+    }
+
+    fn say(&mut self, data: Value) {
+        let Some(event) = self.completed.take() else { return };
+        // Who was permitted what belongs into the record; the rest is of the moment.
+        if event.starts_with("permission.") || event.starts_with("external_tool.") {
             self.bus.emit(&event, data);
+        } else {
+            self.bus.emit_ephemeral(&event, data);
         }
     }
 
@@ -84,9 +94,8 @@ impl Waiting<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.pending.lock().remove(&self.id);
-        if let Some(event) = self.completed.take() {
-            self.bus.emit(&event, json!({ "requestId": self.id, "cancelled": true }));
-        }
+        let cancelled = json!({ "requestId": self.id, "cancelled": true });
+        self.say(cancelled);
     }
 }
 
@@ -99,7 +108,7 @@ mod tests {
     async fn the_first_answer_of_the_right_kind_counts() {
         let pending = Pending::default();
         let bus = Bus::new(Journal::in_memory());
-        let mut waiting = pending.open(Kind::Permission, &bus, "x.completed");
+        let mut waiting = pending.open(Kind::Permission, &bus, "permission.completed");
         let id = waiting.id.clone();
         assert!(!pending.answer(&id, Kind::Command, json!(0)));
         assert!(pending.answer(&id, Kind::Permission, json!(1)));

@@ -88,7 +88,7 @@ impl Session {
         let mut waiting = self.0.pending.open(ask.kind, &self.0.bus, &over);
         let mut requested = json!({ "requestId": waiting.id });
         extend(&mut requested, &request);
-        self.emit(&format!("{}.requested", ask.event), requested);
+        self.emit_ephemeral(&format!("{}.requested", ask.event), requested);
         let mut completed = json!({ "requestId": waiting.id });
         let answer = tokio::select! {
             answer = waiting.answered() => serde_json::from_value(answer).ok(),

@@ -1,5 +1,7 @@
 //! `session.rpc`: the low-level methods an extension can call, by the names of the public contract.
 
+use std::time::SystemTime;
+
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
@@ -23,6 +25,8 @@ use crate::front::Elicitation;
 /// Every method that is served.
 pub const SERVED: &[&str] = &[
     "abort",
+    "agent.getCurrent",
+    "agent.list",
     "canvas.action.invoke",
     "canvas.close",
     "canvas.list",
@@ -37,6 +41,8 @@ pub const SERVED: &[&str] = &[
     "extensions.reload",
     "interruptMainTurn",
     "log",
+    "mcp.list",
+    "metadata.contextInfo",
     "metadata.isProcessing",
     "metadata.snapshot",
     "mode.get",
@@ -48,13 +54,17 @@ pub const SERVED: &[&str] = &[
     "name.get",
     "name.set",
     "permissions.handlePendingPermissionRequest",
+    "permissions.paths.list",
     "plan.delete",
     "plan.read",
+    "plan.readSqlTodos",
     "plan.update",
     "queue.clear",
     "queue.pendingItems",
     "send",
     "sendSystemNotification",
+    "skills.list",
+    "tasks.list",
     "tools.execute",
     "tools.getCurrentMetadata",
     "tools.handlePendingToolCall",
@@ -109,9 +119,14 @@ impl Session {
         };
         Some(match path {
             "send" => self.rpc_send(&id, params),
-            "abort" | "interruptMainTurn" => {
+            "abort" => {
                 self.abort(params["reason"].as_str().unwrap_or("user_initiated"));
                 Ok(json!({ "success": true }))
+            }
+            "interruptMainTurn" => {
+                let running = self.0.queue.is_busy();
+                self.abort("user_initiated");
+                Ok(json!({ "interrupted": running }))
             }
             "log" => self.rpc_log(key, &id, params),
             "sendSystemNotification" => needed("content").and_then(|content| {
@@ -139,7 +154,8 @@ impl Session {
             }
             "model.list" => {
                 let agent = self.0.options.agent.as_ref();
-                Ok(json!({ "models": agent.map(|agent| agent.models()).unwrap_or_default() }))
+                let models = agent.map(|agent| agent.models()).unwrap_or_default();
+                Ok(json!({ "list": models, "modelPriceCategories": [], "quotaSnapshots": {} }))
             }
             "plan.read" => self.read_plan(),
             "plan.update" => needed("content").and_then(|content| self.write_plan(content)),
@@ -173,13 +189,23 @@ impl Session {
                 Ok(json!({ "items": self.0.queue.items(), "steeringMessages": [] }))
             }
             "queue.clear" => {
-                let cleared = self.0.queue.clear();
-                if cleared > 0 {
+                if self.0.queue.clear() > 0 {
                     self.emit_ephemeral("pending_messages.modified", json!({}));
                 }
-                Ok(json!({ "cleared": cleared }))
+                Ok(Value::Null)
             }
             "usage.getMetrics" => Ok(self.rpc_usage()),
+            // What this host does not have there is none of; extensions that look are told so.
+            "tasks.list" => Ok(json!({ "tasks": [] })),
+            "agent.list" => Ok(json!({ "agents": [] })),
+            "agent.getCurrent" => Ok(json!({ "agent": null })),
+            "skills.list" => Ok(json!({ "skills": [] })),
+            "mcp.list" => Ok(json!({ "servers": [] })),
+            "plan.readSqlTodos" => Ok(json!({ "rows": [] })),
+            "metadata.contextInfo" => Ok(json!({ "contextInfo": null })),
+            "permissions.paths.list" => {
+                Ok(json!({ "directories": [self.cwd()], "primary": self.cwd() }))
+            }
             _ => return None,
         })
     }
@@ -221,8 +247,12 @@ impl Session {
                 let text = |field: &str| params[field].as_str();
                 let name = text("name").or(text("commandName")).unwrap_or_default();
                 let args = text("input").or(text("args")).unwrap_or_default();
-                self.run_command(name, args).await.map_err(|error| error.to_string())?;
-                Ok(json!({ "kind": "completed" }))
+                match (self.run_command(name, args).await, path) {
+                    (Ok(()), "commands.invoke") => Ok(json!({ "kind": "completed" })),
+                    (Ok(()), _) => Ok(json!({})),
+                    (Err(error), "commands.invoke") => Err(error.to_string()),
+                    (Err(error), _) => Ok(json!({ "error": error.to_string() })),
+                }
             }
             "tools.execute" => {
                 let name = params["toolName"].as_str().or(params["name"].as_str());
@@ -428,22 +458,40 @@ impl Session {
         json!({
             "sessionId": self.id(),
             "startTime": started.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            "modifiedTime": chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+            "isRemote": false,
+            "alreadyInUse": false,
             "workingDirectory": self.cwd(),
             "workspacePath": self.folder(),
+            "workspace": { "id": self.id(), "cwd": self.cwd(), "name": facts.name },
             "currentMode": facts.mode,
-            "name": facts.name,
+            "selectedModel": facts.model,
+            "sessionLimits": null,
         })
     }
 
     fn rpc_usage(&self) -> Value {
         let facts = self.facts();
-        json!({
+        let started = facts.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let mut metrics = json!({
             "totalPremiumRequestCost": 0,
             "totalUserRequests": facts.user_requests,
             "totalApiDurationMs": 0,
-            "currentModel": facts.model,
+            "sessionStartTime": started.as_millis() as u64,
+            "codeChanges": {
+                "linesAdded": 0,
+                "linesRemoved": 0,
+                "filesModifiedCount": 0,
+                "filesModified": [],
+            },
+            "lastCallInputTokens": facts.last_tokens.0,
+            "lastCallOutputTokens": facts.last_tokens.1,
             "modelMetrics": facts.usage,
-        })
+        });
+        if let Some(model) = &facts.model {
+            metrics["currentModel"] = model.as_str().into();
+        }
+        metrics
     }
 }
 

@@ -7,9 +7,9 @@ const session = await joinSession({
       const [by, reason] = args.split(" ");
       const { processing } = await session.rpc.metadata.isProcessing();
       const idle = new Promise((resolve) => session.on("session.idle", resolve));
-      const { success } = await session.rpc[by]({ reason });
+      const answer = await session.rpc[by]({ reason });
       if (processing) await idle;
-      console.log(`${by}: processing ${processing}, success ${success}, then ${(await session.rpc.metadata.isProcessing()).processing}`);
+      console.log(`${by}: processing ${processing}, ${JSON.stringify(answer)}, then ${(await session.rpc.metadata.isProcessing()).processing}`);
     },
   }],
 });

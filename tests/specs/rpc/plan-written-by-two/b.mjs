@@ -1,0 +1,6 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+const session = await joinSession({ tools: [{ name: "wb", handler: async () => {
+  const errors = new Set(); let n = 0;
+  for (let i = 0; i < 400; i++) { try { await session.rpc.plan.update({ content: "b".repeat(200000) }); } catch (e) { n++; errors.add(e.message); } }
+  return n > 0 ? [...errors].join("|") : "no errors"; } },
+  { name: "rb", handler: async () => { const { content } = await session.rpc.plan.read(); return content.length + " " + new Set(content).size; } }] });
