@@ -116,8 +116,9 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message; true if somebody must begin to work.
-    fn push(&self, mut queued: Queued) -> Result<bool, SendError> {
+    /// Adds a message; true if somebody must begin to work. `added` is called before the session can be idle
+    /// again, so that whoever waits for that can tell which time it was.
+    fn push(&self, mut queued: Queued, added: impl FnOnce()) -> Result<bool, SendError> {
         let mut state = self.lock();
         if state.closed {
             return Err(SendError::Ended);
@@ -138,6 +139,7 @@ impl Queue {
                 state.waiting.insert(place, queued);
             }
         }
+        added();
         let begin = !std::mem::replace(&mut state.running, true);
         self.busy.send_replace(true);
         Ok(begin)
@@ -232,8 +234,10 @@ impl Session {
         let id = crate::ids::unique();
         let steer = message.delivery == Delivery::Immediate && agent.can_steer();
         let queued = Queued { id: id.clone(), message, delivery: "queued", prepared: None };
-        let begin = self.0.queue.push(queued)?;
-        self.emit_ephemeral("pending_messages.modified", json!({}));
+        let added = || {
+            self.emit_ephemeral("pending_messages.modified", json!({ "messageId": id }));
+        };
+        let begin = self.0.queue.push(queued, added)?;
         if begin {
             self.0.runtime.spawn(self.clone().work());
         } else if steer {

@@ -1,3 +1,16 @@
 import { joinSession } from "@github/copilot-sdk/extension";
-const session = await joinSession({ tools: [{ name: "ask", handler: () => { session.ui.confirm("sure?").then((x) => console.log("got", x), (e) => console.log("err", e.message)); return "asked"; } },
- { name: "exit", handler: () => { setTimeout(() => process.exit(1), 10); return "bye"; } } ] });
+
+const session = await joinSession({
+  tools: [
+    {
+      name: "ask",
+      handler: async () => {
+        const asked = new Promise((resolve) => session.on("elicitation.requested", resolve));
+        session.ui.confirm("sure?").then(console.log, console.log);
+        await asked;
+        return "asked";
+      },
+    },
+    { name: "exit", handler: () => { setTimeout(() => process.exit(1), 0); return "bye"; } },
+  ],
+});
