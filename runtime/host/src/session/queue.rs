@@ -97,7 +97,7 @@ struct QueueState {
 /// What there is to do.
 pub(super) enum Next {
     /// A message, and the aborts before it.
-    Message(Queued, u64),
+    Message(Box<Queued>, u64),
     /// A message that is on its way into the turn may come back; wait for it.
     Steering,
     /// Nothing.
@@ -150,7 +150,7 @@ impl Queue {
     pub fn next(&self, aborts: &watch::Sender<u64>, idle: impl FnOnce()) -> Next {
         let mut state = self.lock();
         if let Some(queued) = state.waiting.pop_front() {
-            return Next::Message(queued, *aborts.borrow());
+            return Next::Message(Box::new(queued), *aborts.borrow());
         }
         if state.steering > 0 {
             return Next::Steering;

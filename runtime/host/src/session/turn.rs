@@ -61,7 +61,7 @@ impl Session {
             };
             self.emit_ephemeral("pending_messages.modified", json!({}));
             // In a task of its own: an agent or a front that panics must not take the session along.
-            let turn = tokio::spawn(self.clone().turn(queued, aborts)).await;
+            let turn = tokio::spawn(self.clone().turn(*queued, aborts)).await;
             if let Err(error) = turn {
                 let message = format!("the turn ended unexpectedly: {error}");
                 self.emit("session.error", json!({ "errorType": "system", "message": message }));
