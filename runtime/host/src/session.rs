@@ -4,6 +4,7 @@ mod approvals;
 mod canvas;
 mod canvas_tools;
 mod command;
+mod ending;
 mod files;
 mod join;
 mod launch;
@@ -32,12 +33,13 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_isolate::Launcher;
 use tenon_isolate::Spare;
-use tenon_isolate::limits;
 use tokio::sync::watch;
 
 pub use canvas::CanvasFault;
 pub use canvas::OpenCanvasRequest;
 pub use command::CommandError;
+pub use ending::EndReason;
+use ending::Phase;
 pub use outcome::ToolOutcome;
 pub use permission::NOBODY_TO_ASK;
 pub use queue::Delivery;
@@ -73,7 +75,6 @@ use crate::front::Agent;
 use crate::front::Context;
 use crate::front::Front;
 use crate::hooks::Runner;
-use crate::hooks::lifecycle::SessionEnd;
 use crate::hooks::lifecycle::SessionStart;
 use crate::logs::LogLine;
 
@@ -151,33 +152,6 @@ pub enum StartSource {
     Startup,
 }
 
-/// Why a session ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EndReason {
-    /// Its work is done.
-    Complete,
-    /// Something went wrong.
-    Error(String),
-    /// It was aborted.
-    Abort,
-    /// It took too long.
-    Timeout,
-    /// The person left.
-    UserExit,
-}
-
-impl EndReason {
-    fn as_str(&self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Error(_) => "error",
-            Self::Abort => "abort",
-            Self::Timeout => "timeout",
-            Self::UserExit => "user_exit",
-        }
-    }
-}
-
 /// What a session knows of itself.
 struct Facts {
     started: SystemTime,
@@ -226,8 +200,8 @@ struct Inner {
     started: tokio::sync::Mutex<bool>,
     /// Held by whoever starts or stops extensions.
     lifecycle: tokio::sync::Mutex<()>,
-    /// Set when the session has ended and everything in it is stopped.
-    done: watch::Sender<bool>,
+    /// Whether it ends, or has ended.
+    phase: watch::Sender<Phase>,
     runtime: tokio::runtime::Handle,
 }
 
@@ -289,7 +263,7 @@ impl Session {
             aborts: watch::Sender::new(0),
             started: tokio::sync::Mutex::new(false),
             lifecycle: tokio::sync::Mutex::new(()),
-            done: watch::Sender::new(false),
+            phase: watch::Sender::new(Phase::Open),
             runtime: tokio::runtime::Handle::current(),
             options,
         }));
@@ -335,8 +309,16 @@ impl Session {
         for found in discovery::find(&self.0.places, self.0.options.trusted) {
             self.add(&found);
         }
-        self.0.extensions.settled().await;
+        self.settled().await;
         drop(loading);
+    }
+
+    /// Waits until no extension is starting, or the session ends.
+    async fn settled(&self) {
+        tokio::select! {
+            () = self.0.extensions.settled() => {}
+            () = self.ending() => {}
+        }
     }
 
     /// Waits until the spare isolate, if one is kept, is ready.
@@ -402,110 +384,6 @@ impl Session {
                 "context": context,
             });
             self.emit("session.start", data);
-        }
-    }
-
-    /// Ends the conversation: what runs is aborted, `onSessionEnd` runs, and every extension is stopped,
-    /// all at once. What they last said is in their logs then. It goes on to its end also when nobody
-    /// waits; whoever asks again waits for the same end. An agent or a front must not wait for it inside
-    /// something that the session waits for.
-    pub async fn end(&self, reason: EndReason) {
-        let mut done = self.0.done.subscribe();
-        if !std::mem::replace(&mut self.facts().ended, true) {
-            let session = self.clone();
-            self.0.runtime.spawn(async move {
-                session.finish(reason).await;
-                session.0.done.send_replace(true);
-            });
-        }
-        // The sender lives as long as we do.
-        let _ = done.wait_for(|done| *done).await;
-    }
-
-    async fn finish(&self, reason: EndReason) {
-        if self.0.queue.close() {
-            self.abort("user_initiated");
-            self.idle().await;
-        }
-        let _alone = self.0.lifecycle.lock().await;
-        if self.facts().begun {
-            self.say_goodbye(&reason).await;
-        }
-        // The last events are often what an extension waits for; one that does not take them is not
-        // waited for.
-        let _ = tokio::time::timeout(limits::STOP_DEADLINE, self.0.bus.drained()).await;
-        self.stop_extensions().await;
-        if let Some(agent) = &self.0.options.agent {
-            agent.close().await;
-        }
-        self.0.bus.sync().await;
-        self.0.bus.release();
-        // The folders stay if there is something in them.
-        let _ = std::fs::remove_dir(self.0.folder.join("files"));
-        let _ = std::fs::remove_dir(&self.0.folder);
-    }
-
-    async fn say_goodbye(&self, reason: &EndReason) {
-        let error = match reason {
-            EndReason::Error(error) => Some(error.clone()),
-            _ => None,
-        };
-        let chain = SessionEnd {
-            reason: reason.as_str(),
-            final_message: self.facts().final_message.clone(),
-            error: error.clone(),
-            ..SessionEnd::default()
-        };
-        let chain = self.hooks().run(chain).await;
-        self.keep_summary(&chain);
-        let told = |kind: &str, said: &Context| {
-            let mut data = json!({
-                "infoType": kind,
-                "message": format!("{}: {}", said.extension, said.text),
-                "extensionId": said.extension,
-            });
-            if chain.suppress_output {
-                data["suppressOutput"] = true.into();
-            }
-            self.emit("session.info", data);
-        };
-        chain.summaries.iter().for_each(|summary| told("session_summary", summary));
-        chain.cleanup.iter().for_each(|action| told("cleanup", action));
-        let started = {
-            let facts = self.facts();
-            facts.started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
-        };
-        let mut data = json!({
-            "shutdownType": if error.is_some() { "error" } else { "routine" },
-            "sessionStartTime": started as u64,
-            "totalApiDurationMs": 0,
-            "totalPremiumRequests": 0,
-            "codeChanges": { "linesAdded": 0, "linesRemoved": 0, "filesModified": [] },
-            "modelMetrics": {},
-        });
-        if let Some(error) = error {
-            data["errorReason"] = error.into();
-        }
-        self.emit("session.shutdown", data);
-    }
-
-    /// Stops every extension, all at once. Until an isolate has ended, its requests are answered.
-    pub(super) async fn stop_extensions(&self) {
-        let stopping: Vec<_> = {
-            let state = self.0.extensions.lock();
-            let loaded = state.map.iter().filter_map(|(key, extension)| {
-                let stop = extension.isolate.as_ref()?.stop();
-                Some((key.clone(), self.0.runtime.spawn(stop), extension.last_word()))
-            });
-            loaded.collect()
-        };
-        for (key, stopped, mut ended) in stopping {
-            // A panic in one must not keep the others from being waited for.
-            let _ = stopped.await;
-            // One that hangs in a system call has not said its last word; nobody waits for it.
-            let _ =
-                tokio::time::timeout(limits::STOP_DEADLINE, ended.wait_for(|ended| *ended)).await;
-            self.forget(&key);
         }
     }
 

@@ -19,6 +19,8 @@ use tenon_host::events::Filter;
 use tenon_host::front::Agent;
 use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
+use tenon_host::front::Decision;
+use tenon_host::front::Front;
 use tenon_host::front::StopReason;
 use tenon_host::isolate::Spare;
 use tenon_host::session::CallError;
@@ -30,6 +32,8 @@ use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 
 fn main() -> ExitCode {
+    // SAFETY: this is the first statement of the program; there is one thread.
+    unsafe { std::env::set_var("EMBEDDING_TEST_TOKEN", "secret") };
     // Before libtest starts its threads.
     tenon_host::isolate::init_engine();
     let tests = vec![
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         test("many_hosts_in_one_process_do_not_share_anything", two_hosts),
         test("an_agent_that_does_not_stop_is_not_listened_to_any_more", stubborn_agent),
         test("a_session_that_is_dropped_ends_its_extensions", dropped),
+        test("a_session_can_end_while_the_person_is_asked_about_an_extension", ended_while_asking),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
@@ -328,4 +333,40 @@ async fn dropped() {
     while named("project:a") + named("project:b") > 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
+}
+
+/// Says when it was asked, and never answers.
+struct Silent(Arc<tokio::sync::Notify>);
+
+#[async_trait]
+impl Front for Silent {
+    async fn request_permission(&self, _request: &Value) -> Option<Decision> {
+        self.0.notify_one();
+        std::future::pending().await
+    }
+}
+
+async fn ended_while_asking() {
+    let workspace = Workspace::new(&[]);
+    workspace.write(
+        "wants",
+        "import { joinSession } from '@github/copilot-sdk/extension';\n\
+         await joinSession({ requestedEnvironmentVariables: ['EMBEDDING_TEST_TOKEN'] });\n",
+    );
+    let cwd = std::fs::canonicalize(workspace.0.path()).unwrap();
+    let asked = Arc::new(tokio::sync::Notify::new());
+    let options = SessionOptions {
+        trusted: true,
+        front: Some(Arc::new(Silent(asked.clone()))),
+        ..SessionOptions::new(cwd.clone(), cwd.join("home"))
+    };
+    let session = Session::new(options).unwrap();
+    let loading = tokio::spawn({
+        let session = session.clone();
+        async move { session.load().await }
+    });
+    asked.notified().await;
+    session.end(EndReason::UserExit).await;
+    loading.await.unwrap();
+    assert_eq!(session.list()[0].status, Status::Failed);
 }

@@ -115,7 +115,7 @@ impl Session {
             state.map.retain(|key, _| keys.contains(key));
         }
         found.iter().for_each(|found| self.add(found));
-        self.0.extensions.settled().await;
+        self.settled().await;
         drop(loading);
     }
 
