@@ -27,6 +27,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::sync::atomic::AtomicUsize;
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -196,6 +197,8 @@ struct Inner {
     facts: Mutex<Facts>,
     /// Counts up with every abort; whatever belongs to a turn looks at it.
     aborts: watch::Sender<u64>,
+    /// Calls that extensions have running.
+    nested: AtomicUsize,
     /// Held while `onSessionStart` runs; true when it has.
     started: tokio::sync::Mutex<bool>,
     /// Held by whoever starts or stops extensions.
@@ -261,6 +264,7 @@ impl Session {
             pending: pending::Pending::default(),
             facts: Mutex::new(facts),
             aborts: watch::Sender::new(0),
+            nested: AtomicUsize::new(0),
             started: tokio::sync::Mutex::new(false),
             lifecycle: tokio::sync::Mutex::new(()),
             phase: watch::Sender::new(Phase::Open),

@@ -1,5 +1,7 @@
 //! `session.rpc`: the low-level methods an extension can call, by the names of the public contract.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
@@ -82,6 +84,10 @@ pub const SERVED: &[&str] = &[
 
 /// The modes of a session.
 const MODES: [&str; 3] = ["interactive", "plan", "autopilot"];
+
+/// The most tools and commands that extensions have running at once through `rpc`. A hook that calls a tool
+/// is asked about that call too, and one that does not look out calls on without end.
+pub const MAX_NESTED_CALLS: usize = 64;
 
 /// The most events that `eventLog.read` gives at once.
 const MAX_READ_EVENTS: usize = 1_000;
@@ -244,6 +250,7 @@ impl Session {
                     .map_err(|fault| fault.to_string())
             }
             "commands.invoke" | "commands.execute" => {
+                let _nested = self.nested()?;
                 let text = |field: &str| params[field].as_str();
                 let name = text("name").or(text("commandName")).unwrap_or_default();
                 let args = text("input").or(text("args")).unwrap_or_default();
@@ -255,6 +262,7 @@ impl Session {
                 }
             }
             "tools.execute" => {
+                let _nested = self.nested()?;
                 let name = params["toolName"].as_str().or(params["name"].as_str());
                 let call = ToolCall {
                     permission: PermissionCheck::Ask,
@@ -277,6 +285,18 @@ impl Session {
             }
             _ => Err(format!("session.rpc.{path} is not served by this host")),
         }
+    }
+
+    /// Counts a call that an extension makes, as long as it runs.
+    fn nested(&self) -> Result<Nested<'_>, String> {
+        let nested = Nested(&self.0.nested);
+        if nested.0.fetch_add(1, Ordering::Relaxed) >= MAX_NESTED_CALLS {
+            return Err(format!(
+                "extensions have {MAX_NESTED_CALLS} calls running already; a hook must not call what \
+                 makes it run"
+            ));
+        }
+        Ok(nested)
     }
 
     fn rpc_send(&self, id: &str, params: &Value) -> Result<Value, String> {
@@ -492,6 +512,15 @@ impl Session {
             metrics["currentModel"] = model.as_str().into();
         }
         metrics
+    }
+}
+
+/// A call that an extension makes.
+struct Nested<'a>(&'a AtomicUsize);
+
+impl Drop for Nested<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
