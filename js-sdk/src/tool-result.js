@@ -46,7 +46,7 @@ export function toFailure({ message, stack }, toolName, args) {
     shown = "(arguments that cannot be shown)";
   }
   const result = failure(
-    `Failed to execute \`${toolName}\` tool with arguments: ${cut(shown)} due to error: ${cut(message)}`,
+    `The tool ${toolName} failed with the arguments ${cut(shown)}: ${cut(message)}`,
   );
   result.error = cut(message);
   if (stack) result.stack = cut(stack);

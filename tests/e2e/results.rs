@@ -72,7 +72,7 @@ fn a_thrown_errors_message_and_place_reach_the_caller() {
     assert_eq!(run.code, 1);
     assert_eq!(
         result["textResultForLlm"],
-        "Failed to execute `t` tool with arguments: {\"a\":1} due to error: RangeError: handler boom"
+        "The tool t failed with the arguments {\"a\":1}: RangeError: handler boom"
     );
     assert_eq!(result["resultType"], "failure");
     assert_eq!(result["error"], "RangeError: handler boom");
@@ -84,7 +84,7 @@ fn a_thrown_errors_message_and_place_reach_the_caller() {
 #[test]
 fn anything_can_be_thrown() {
     let text = outcome("throw 'just a string'").0;
-    assert!(text.ends_with("due to error: just a string"), "{text}");
+    assert!(text.ends_with(": just a string"), "{text}");
     let (text, kind) = outcome("const a = {}; a.a = a; return a");
     assert!(text.contains("circular"), "{text}");
     assert_eq!(kind, "failure");

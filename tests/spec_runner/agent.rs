@@ -158,7 +158,7 @@ impl ScriptedAgent {
         let prefix = format!("agent: {tool} ->");
         match outcome {
             Ok(outcome) => {
-                self.stage.write_outcome(&prefix, tool, outcome);
+                self.stage.write_outcome(&prefix, outcome);
                 outcome.ends_turn.then(|| Ok(StopReason::end_turn()))
             }
             Err(error) => {
@@ -196,7 +196,7 @@ impl ScriptedAgent {
             None => ToolResult::success(step.result),
         };
         let outcome = session.after_agent_tool(&tool, result).await;
-        self.stage.write_outcome(&format!("own {name} ->"), &name, &outcome);
+        self.stage.write_outcome(&format!("own {name} ->"), &outcome);
         outcome.ends_turn.then(|| Ok(StopReason::end_turn()))
     }
 

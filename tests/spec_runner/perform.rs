@@ -26,7 +26,6 @@ use crate::case::Folders;
 use crate::front::ScriptedFront;
 use crate::script::Action;
 use crate::script::Answer;
-use crate::script::Call;
 use crate::script::CancelCall;
 use crate::script::Canvas;
 use crate::script::End;
@@ -112,12 +111,12 @@ impl<'a> Performance<'a> {
                 session.begin(source, action.initial_prompt.as_deref()).await;
             }
             Action::Call(call) => {
-                self.show_call(&call, &run_call(session, &call).await);
+                self.show_call(&run_call(session, &call).await);
             }
             Action::Parallel(action) => {
                 let outcomes = run_calls(session, &action.parallel).await;
-                for (call, outcome) in action.parallel.iter().zip(&outcomes) {
-                    self.show_call(call, outcome);
+                for outcome in &outcomes {
+                    self.show_call(outcome);
                 }
             }
             Action::CancelCall(action) => self.cancel_call(&action).await,
@@ -189,7 +188,7 @@ impl<'a> Performance<'a> {
         let mut call = Box::pin(run_call(&self.session, &action.cancel_call));
         tokio::select! {
             biased;
-            outcome = &mut call => self.show_call(&action.cancel_call, &outcome),
+            outcome = &mut call => self.show_call(&outcome),
             _ = self.stage.event(start, &action.after, None) => self.show("cancelled"),
         }
         // Not before it was told: what the extension does about it comes after.
@@ -264,9 +263,9 @@ impl<'a> Performance<'a> {
         self.stage.write(format!("= {}", text.as_ref()));
     }
 
-    fn show_call(&self, call: &Call, outcome: &Called) {
+    fn show_call(&self, outcome: &Called) {
         match outcome {
-            Ok(outcome) => self.stage.write_outcome("=", &call.call, outcome),
+            Ok(outcome) => self.stage.write_outcome("=", outcome),
             Err(error) => self.show(format!("error: {error}")),
         }
     }

@@ -55,10 +55,10 @@ impl Stage {
     }
 
     /// Adds the outcome of a tool call to the transcript.
-    pub fn write_outcome(&self, prefix: &str, tool: &str, outcome: &ToolOutcome) {
+    pub fn write_outcome(&self, prefix: &str, outcome: &ToolOutcome) {
         let result = &outcome.result;
         let how = text::json(&result.result_type);
-        self.write(format!("{prefix} {} {}", how.trim_matches('"'), outcome.text_for_model(tool)));
+        self.write(format!("{prefix} {} {}", how.trim_matches('"'), outcome.text_for_model()));
         if let Some(error) =
             result.error.as_ref().filter(|&error| *error != result.text_result_for_llm)
         {

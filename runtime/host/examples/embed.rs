@@ -36,7 +36,7 @@ impl Agent for Parrot {
         if let Some(listing) = turn.session().tools().first() {
             let call = ToolCall::new(&listing.tool.name, json!({}));
             if let Ok(outcome) = turn.session().call_tool(call).await {
-                turn.message(&outcome.text_for_model(&listing.tool.name));
+                turn.message(&outcome.text_for_model());
             }
         }
         Ok(StopReason::end_turn())

@@ -46,25 +46,15 @@ impl ToolOutcome {
     }
 
     /// What the agent's model is to read: the result, and what extensions said.
-    pub fn text_for_model(&self, tool: &str) -> String {
+    pub fn text_for_model(&self) -> String {
         let mut text = self.result.text_result_for_llm.clone();
         let mut add = |heading: &str, contexts: &[Context]| {
             if !contexts.is_empty() {
                 text.push_str(&format!("\n\n{heading}\n{}", Context::render(contexts)));
             }
         };
-        add("Additional context from preToolUse hooks:", &self.before);
-        let guidance = match self.result.result_type {
-            ResultType::Success => {
-                format!("Tool \"{tool}\" succeeded. Additional guidance from postToolUse hooks:")
-            }
-            _ => {
-                format!(
-                    "Tool \"{tool}\" failed. Additional guidance from postToolUseFailure hooks:"
-                )
-            }
-        };
-        add(&guidance, &self.after);
+        add("What extensions said before the call:", &self.before);
+        add("What extensions say about this result:", &self.after);
         text
     }
 

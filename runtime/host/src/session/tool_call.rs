@@ -264,9 +264,7 @@ impl Session {
         let because = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         match decision {
             Permission::Allow => Ok(()),
-            Permission::Deny => {
-                Err(ToolResult::denied(format!("Denied by preToolUse hook of {by}{because}")))
-            }
+            Permission::Deny => Err(ToolResult::denied(format!("Denied by {by}{because}"))),
             Permission::Ask => {
                 let request = json!({
                     "kind": "hook",
@@ -298,10 +296,10 @@ impl Session {
             None if nobody => "Denied: there is nobody to ask for permission".to_owned(),
             None => format!("Denied by {who}{said}"),
             Some((by, because)) if nobody => format!(
-                "Denied by preToolUse hook of {by} (unable to ask the person for confirmation){because}"
+                "Denied: {by} wants the person to be asked, and there is nobody to ask{because}"
             ),
             Some((by, because)) => {
-                format!("Denied by {who}{said} (asked by preToolUse hook of {by}{because})")
+                format!("Denied by {who}{said} (asked because of {by}{because})")
             }
         }))
     }

@@ -18,7 +18,7 @@ tools.push({
     const lines = [];
     for (const toolName of Object.keys(values)) {
       const { resultType, textResultForLlm, error } = await session.rpc.tools.execute({ toolName, arguments: {} });
-      const begins = textResultForLlm.startsWith(`Failed to execute \`${toolName}\` tool with arguments: {} due to error: `);
+      const begins = textResultForLlm.startsWith(`The tool ${toolName} failed with the arguments {}: `);
       lines.push(`${toolName}: ${resultType} ${begins} ${textResultForLlm.endsWith(error)} ${error.split(":")[0]}`);
     }
     return lines.join("\n");
