@@ -458,7 +458,7 @@ mod tests {
         assert!(first.starts_with(r#"[{"type":"a""#), "{first}");
         bus.emit("b", Value::Null);
         bus.emit("c", Value::Null);
-        tokio::time::sleep(BATCH_INTERVAL * 3).await;
+        hand_out(&bus.0);
         assert!(batches.try_recv().is_err());
         bus.seen(&subscriber);
         let second: Vec<Value> = serde_json::from_str(&batches.recv().await.unwrap()).unwrap();

@@ -263,9 +263,8 @@ impl Extensions {
         kind: CallKind,
         payload: String,
     ) -> Result<Value, CallFailure> {
-        let (call, reply) = self.start_call(key, kind, payload)?;
+        let (call, mut reply) = self.start_call(key, kind, payload)?;
         let mut guard = CancelOnDrop { extensions: self, key, call, armed: true };
-        let mut reply = reply;
         let reply = match spin(&mut reply) {
             Looked::Reply(reply) => Some(reply),
             Looked::Gone => None,

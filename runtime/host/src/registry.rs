@@ -71,12 +71,17 @@ impl Registry {
         let Some(validator) = self.0.get(tool).and_then(|entry| entry.validator.as_ref()) else {
             return Vec::new();
         };
-        let describe = |error: jsonschema::ValidationError<'_>| {
-            let place = error.instance_path().to_string();
-            if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
-        };
-        validator.iter_errors(args).map(describe).collect()
+        problems(validator, args)
     }
+}
+
+/// How a value differs from its schema, one line each.
+pub fn problems(validator: &jsonschema::Validator, value: &Value) -> Vec<String> {
+    let describe = |error: jsonschema::ValidationError<'_>| {
+        let place = error.instance_path().to_string();
+        if place.is_empty() { error.to_string() } else { format!("{place}: {error}") }
+    };
+    validator.iter_errors(value).map(describe).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod node;
 mod process;
 mod single;
 mod start;
+mod workspace;
 
 use std::process::ExitCode;
 

@@ -16,6 +16,7 @@ use crate::extensions::Key;
 use crate::extensions::id_of;
 use crate::front::Front;
 use crate::front::OpenCanvas;
+use crate::registry::problems;
 
 /// Something about a canvas did not work: a code an agent can act on, and words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -319,13 +320,7 @@ fn check_input(schema: Option<&Value>, input: Option<&Value>) -> Result<(), Canv
         return Ok(());
     };
     let nothing = json!({});
-    let problems: Vec<_> = validator
-        .iter_errors(input.unwrap_or(&nothing))
-        .map(|error| match error.instance_path().to_string() {
-            place if place.is_empty() => error.to_string(),
-            place => format!("{place}: {error}"),
-        })
-        .collect();
+    let problems = problems(&validator, input.unwrap_or(&nothing));
     if problems.is_empty() {
         return Ok(());
     }

@@ -126,8 +126,6 @@ pub struct Verdict {
     pub decided: Option<Decided>,
     /// What they tell the agent.
     pub contexts: Vec<Context>,
-    /// Whether the call is not to be shown.
-    pub suppress_output: bool,
 }
 
 impl Session {
@@ -415,7 +413,7 @@ impl Session {
             mcp.meta = chain.meta;
             decided = chain.denied.or(decided);
         }
-        Verdict { decided, contexts: pre.contexts, suppress_output: pre.suppress_output }
+        Verdict { decided, contexts: pre.contexts }
     }
 
     /// The agent has used a tool of its own, or was not allowed to: what extensions make of it.

@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
-use tenon_host::SessionOptions;
 use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
 
 use super::process;
+use super::workspace;
 use crate::args::Args;
 use crate::args::BenchEvents;
 use crate::error::CliError;
@@ -181,22 +181,10 @@ impl Run {
 }
 
 async fn session(folder: &Path, count: usize, sleeper: bool) -> Result<Session, CliError> {
-    let extensions = folder.join("extensions");
     let listeners =
         (0..count).map(|n| (format!("listener-{n}"), LISTENER.replace("NUMBER", &n.to_string())));
     let sleeper = sleeper.then(|| ("sleeper".to_owned(), SLEEPER.to_owned()));
-    for (name, source) in listeners.chain(sleeper) {
-        std::fs::create_dir_all(extensions.join(&name))?;
-        std::fs::write(extensions.join(name).join("extension.mjs"), source)?;
-    }
-    let options = SessionOptions {
-        extension_folders: vec![extensions],
-        record: true,
-        ..SessionOptions::new(folder.to_owned(), folder.join("home"))
-    };
-    let session = Session::new(options)?;
-    session.load().await;
-    Ok(session)
+    workspace::session(folder, listeners.chain(sleeper)).await
 }
 
 /// Emits at a rate for a time; how many that were.

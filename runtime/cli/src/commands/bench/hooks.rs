@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
-use tenon_host::SessionOptions;
 use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
@@ -142,22 +141,11 @@ async fn measure(session: &Session, times: &mut Vec<f64>) -> Result<(), CliError
     Ok(())
 }
 
-/// A session with the tool, and so many extensions with hooks; its events are recorded as usual.
+/// A session with the tool, and so many extensions with hooks.
 async fn session(folder: &Path, hooks: usize) -> Result<Session, CliError> {
-    let extensions = folder.join("extensions");
-    let sources = (0..hooks).map(|number| (format!("hooks-{number}"), HOOKS));
-    for (name, source) in sources.chain([("tool".to_owned(), TOOL)]) {
-        std::fs::create_dir_all(extensions.join(&name))?;
-        std::fs::write(extensions.join(name).join("extension.mjs"), source)?;
-    }
-    let options = SessionOptions {
-        extension_folders: vec![extensions],
-        record: true,
-        ..SessionOptions::new(folder.to_owned(), folder.join("home"))
-    };
-    let session = Session::new(options)?;
-    session.load().await;
-    Ok(session)
+    let sources = (0..hooks).map(|number| (format!("hooks-{number}"), HOOKS.to_owned()));
+    let tool = ("tool".to_owned(), TOOL.to_owned());
+    super::workspace::session(folder, sources.chain([tool])).await
 }
 
 impl Case {
