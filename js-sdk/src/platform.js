@@ -5,6 +5,7 @@ import { cancel, dispatch, warn } from "ext:tenon/bridge.js";
 import { deliver } from "ext:tenon/events.js";
 import * as extension from "ext:tenon/extension.js";
 import * as index from "ext:tenon/index.js";
+import { limitResults } from "ext:tenon/tool-result.js";
 
 // The public modules are plain text to the module loader; this is where they find the SDK.
 const SDK = Symbol.for("tenon.sdk");
@@ -75,8 +76,9 @@ internals.tenon = {
   },
 
   /** When the isolate takes on its extension. */
-  adopt(entry, id, execPath) {
+  adopt(entry, id, execPath, resultChars) {
     extensionId = id;
+    limitResults(resultChars);
     const { process } = globalThis;
     process.argv[0] = process.execPath = execPath;
     process.argv[1] = entry;

@@ -4,20 +4,31 @@ import { describeError, plain, warn } from "ext:tenon/bridge.js";
 
 const RESULT_TYPES = new Set(["success", "failure", "rejected", "denied", "timeout"]);
 
-/** The longest text a tool may return. Beyond it the model could not read it, and every process on
- * the way would hold a copy. */
-export const MAX_RESULT_CHARS = 16 * 1024 * 1024;
+/** The longest text a tool may return, in characters. Beyond it the model could not read it, and every
+ * process on the way would hold a copy. The runtime sets it when the extension is known. */
+let maxResultChars = 16 * 1024 * 1024;
+
+/** Sets the longest text a tool may return. */
+export function limitResults(chars) {
+  maxResultChars = chars;
+}
 
 /** Makes a result object of whatever the handler returned. */
 export function toResult(value, toolName) {
   const result = shape(value, toolName);
   const size = sizeOf(result);
-  if (size <= MAX_RESULT_CHARS) return result;
-  const megabytes = (size / (1024 * 1024)).toFixed(1);
+  if (size <= maxResultChars) return result;
   return failure(
-    `The result of \`${toolName}\` is ${megabytes} MB long; the limit is ` +
-      `${MAX_RESULT_CHARS / (1024 * 1024)} MB. Write it to a file and return the path.`,
+    `The result of \`${toolName}\` is ${showSize(size, 1)} long; the limit is ` +
+      `${showSize(maxResultChars, 0)} (result-kb). Write it to a file and return the path.`,
   );
+}
+
+/** A size in the unit that fits; in megabytes with decimals where they would not all be zero. */
+function showSize(chars, digits) {
+  const megabytes = chars / (1024 * 1024);
+  if (megabytes < 1) return `${Math.ceil(chars / 1024)} KB`;
+  return `${megabytes.toFixed(Number.isInteger(megabytes) ? digits : 1)} MB`;
 }
 
 /** A result whose `error` is a text. Handlers put the error itself there too. */

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::path::Path;
 use std::pin::Pin;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Context;
 use std::task::Poll;
 use std::time::Duration;
@@ -24,11 +25,14 @@ use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+use crate::children;
 use crate::floor::thread_cpu_time;
 use crate::heap;
+use crate::interrupt;
 use crate::launcher::Claim;
 use crate::launcher::Launcher;
 use crate::launcher::Outbox;
+use crate::limits::MEASURE_INTERVAL;
 use crate::message::CallId;
 use crate::message::CallKind;
 use crate::message::EndReason;
@@ -37,8 +41,10 @@ use crate::message::LoadSpec;
 use crate::message::ReadyReport;
 use crate::message::ToIsolate;
 use crate::permissions;
+use crate::permissions::GuardedFs;
 use crate::script_error;
 use crate::thread::Terminator;
+use crate::watchdog::TurnFlag;
 use crate::worker::Worker;
 use crate::working_directory;
 use crate::working_directory::Ownership;
@@ -53,10 +59,17 @@ pub async fn serve(
 ) -> Option<EndReason> {
     let claim = warm_up(worker, claim, warm).await?;
     let started = Started::now(claim.from_spare);
+    let limits = claim.spec.limits;
+    let turns = Arc::new(claim.turn.unwrap_or_default());
+    let _watch = terminator.set_limits(limits, turns.clone());
+    worker.buffers.set_limit(limits.buffer_bytes);
+    worker.log.set_rate(limits.log_lines_per_second);
     if let Err(message) = adopt(worker, &claim.spec) {
         return Some(EndReason::Setup { message });
     }
-    heap::limit(&mut worker.runtime, claim.spec.limits.heap_bytes, terminator);
+    if let Some(allotment) = worker.allotment.take() {
+        heap::limit(&mut worker.runtime, limits.heap_bytes, allotment, terminator);
+    }
     let url = match ModuleSpecifier::from_file_path(&claim.spec.entry) {
         Ok(url) => url,
         Err(()) => {
@@ -64,8 +77,13 @@ pub async fn serve(
             return Some(EndReason::Setup { message });
         }
     };
+    if let Some(feed) = claim.feed {
+        // It ends with the thread's runtime.
+        tokio::spawn(feed);
+    }
     let driver = Driver {
         worker,
+        turns: &turns,
         inbox: claim.inbox,
         outbox,
         terminator,
@@ -75,6 +93,7 @@ pub async fn serve(
         joined: Joined::No,
         ready: false,
         events_delivered: false,
+        measured_at: Instant::now(),
     };
     Some(driver.run(&url).await)
 }
@@ -119,6 +138,7 @@ fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
             state.put(OwnWorkingDirectory);
         }
         state.borrow::<ExtensionEnv>().fill(spec.env.clone(), exec_path);
+        state.borrow::<GuardedFs>().guard(permissions.clone());
         state.put(permissions.clone());
     }
     let folder = spec.entry.parent().unwrap_or(Path::new("/")).to_owned();
@@ -127,7 +147,12 @@ fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
     call(
         &mut worker.runtime,
         &worker.functions.adopt,
-        &[entry.into(), spec.id.clone().into(), shown_exec_path.into()],
+        &[
+            entry.into(),
+            spec.id.clone().into(),
+            shown_exec_path.into(),
+            spec.limits.result_chars.into(),
+        ],
     )
     .map_err(|error| error.to_string())
 }
@@ -181,6 +206,7 @@ struct Driver<'a> {
     inbox: mpsc::UnboundedReceiver<ToIsolate>,
     outbox: &'a Outbox,
     terminator: &'a Terminator,
+    turns: &'a TurnFlag,
     launcher: Launcher,
     spec: LoadSpec,
     started: Started,
@@ -188,6 +214,8 @@ struct Driver<'a> {
     ready: bool,
     /// Events were handed out and not reported seen.
     events_delivered: bool,
+    /// When its memory was last measured.
+    measured_at: Instant,
 }
 
 /// The evaluation of the entry module.
@@ -197,17 +225,29 @@ impl Driver<'_> {
     async fn run(mut self, url: &ModuleSpecifier) -> EndReason {
         let deadline = Duration::from_millis(self.spec.limits.start_deadline_ms);
         self.terminator.watch_start(deadline, self.outbox);
-        let loaded = self.worker.runtime.load_main_es_module(url).await;
-        let mut evaluation: Option<Evaluation> = match loaded {
-            Ok(id) => Some(Box::pin(self.worker.runtime.mod_evaluate(id))),
-            Err(error) => return self.failure(&error),
+        let mut evaluation = match self.load(url).await {
+            Ok(evaluation) => Some(evaluation),
+            Err(reason) => {
+                self.report_loaded();
+                return self.with_sources(reason);
+            }
         };
         let mut start_deadline = pin!(tokio::time::sleep(deadline));
+        // The module's first part has run. If it ended the extension, nothing runs after it.
+        if let Some(reason) = self.ended_by_itself() {
+            let reason = self.finish(reason).await;
+            return self.with_sources(reason);
+        }
         let reason = poll_fn(|cx| {
             self.terminator.notify(cx.waker());
+            let turns = self.turns;
+            let inside = turns.enter();
             if let Poll::Ready(reason) = self.turn(cx, &mut evaluation) {
                 return Poll::Ready(reason);
             }
+            self.measure(MEASURE_INTERVAL);
+            drop(inside);
+            self.report_loaded();
             if self.joined == Joined::No && start_deadline.as_mut().poll(cx).is_ready() {
                 if self.terminator.start_is_held() {
                     start_deadline.as_mut().reset(tokio::time::Instant::now() + deadline);
@@ -220,7 +260,62 @@ impl Driver<'_> {
             Poll::Pending
         })
         .await;
-        self.finish(reason).await
+        let reason = self.finish(reason).await;
+        self.report_loaded();
+        self.with_sources(reason)
+    }
+
+    /// Loads the entry module with everything it imports, and begins to evaluate it.
+    async fn load(&mut self, url: &ModuleSpecifier) -> Result<Evaluation, EndReason> {
+        let (terminator, turns) = (self.terminator, self.turns);
+        let loaded = {
+            let mut loading = pin!(self.worker.runtime.load_main_es_module(url));
+            poll_fn(|cx| {
+                terminator.notify(cx.waker());
+                let inside = turns.enter();
+                let polled = loading.as_mut().poll(cx);
+                drop(inside);
+                match (polled, terminator.reason()) {
+                    (Poll::Ready(loaded), _) => Poll::Ready(Ok(loaded)),
+                    (Poll::Pending, Some(reason)) => Poll::Ready(Err(reason)),
+                    (Poll::Pending, None) => Poll::Pending,
+                }
+            })
+            .await?
+        };
+        let id = loaded.map_err(|error| self.failure(&error))?;
+        // Before it runs: if it takes the process with it, it is known what did.
+        self.report_loaded();
+        let _inside = turns.enter();
+        Ok(Box::pin(self.worker.runtime.mod_evaluate(id)))
+    }
+
+    /// Says which files were loaded as modules.
+    fn report_loaded(&self) {
+        let files = self.worker.home.take_loaded();
+        if !files.is_empty() {
+            self.outbox.send(FromIsolate::Loaded { files });
+        }
+    }
+
+    /// Measures the isolate's memory, unless it was done a short time ago.
+    fn measure(&mut self, interval: Duration) {
+        let now = Instant::now();
+        if now.duration_since(self.measured_at) >= interval {
+            self.measured_at = now;
+            self.terminator.measure_now(self.worker.runtime.v8_isolate());
+        }
+    }
+
+    /// Leads the stack of a limit that was reached back to where it was written.
+    fn with_sources(&self, reason: EndReason) -> EndReason {
+        match reason {
+            EndReason::Limit(mut breach) => {
+                breach.stack = interrupt::map_to_sources(&breach.stack, self.worker.loader.clone());
+                EndReason::Limit(breach)
+            }
+            other => other,
+        }
     }
 
     /// One turn: messages in, event loop, module.
@@ -277,6 +372,7 @@ impl Driver<'_> {
         if evaluated || turns >= TURNS_TO_SETTLE {
             self.ready = true;
             self.outbox.send(FromIsolate::Ready(self.started.report()));
+            self.measure(Duration::ZERO);
             self.launcher.refill();
         } else {
             self.joined = Joined::Yes(turns + 1);
@@ -326,8 +422,12 @@ impl Driver<'_> {
     }
 
     fn failure(&self, error: &CoreError) -> EndReason {
-        let described = || EndReason::Script(script_error::from_core_error(error));
-        self.ended_by_itself().unwrap_or_else(described)
+        let described = script_error::from_core_error(error);
+        // A limit may refuse something before it ends the extension; then the limit is the reason, and
+        // not what the refusal made the extension throw.
+        let stack = described.stack.clone().unwrap_or_default();
+        self.terminator.conclude(children::current_thread(), stack);
+        self.ended_by_itself().unwrap_or(EndReason::Script(described))
     }
 
     /// Lets the extension say goodbye, if it still can.
@@ -342,6 +442,7 @@ impl Driver<'_> {
             }
             if self.ended_by_itself().is_none() {
                 let emit_exit = &self.worker.functions.emit_exit;
+                let _inside = self.turns.enter();
                 // What an exit handler throws has nowhere to go: the log is closing.
                 let _ = call(&mut self.worker.runtime, emit_exit, &[0.into()]);
             }
@@ -354,6 +455,7 @@ impl Driver<'_> {
     /// Closes what the engine does not close when it is dropped.
     #[cfg(feature = "quickjs")]
     async fn close_handles(&mut self) {
+        let _inside = self.turns.enter();
         let runtime = &mut self.worker.runtime;
         // A terminated instance runs nothing until the termination is taken back.
         runtime.v8_isolate().cancel_terminate_execution();
@@ -371,8 +473,10 @@ impl Driver<'_> {
     }
 
     async fn run_until_exit(&mut self) {
+        let turns = self.turns;
         poll_fn(|cx| {
             self.terminator.notify(cx.waker());
+            let _inside = turns.enter();
             while let Poll::Ready(Some(message)) = self.inbox.poll_recv(cx) {
                 let _ = self.receive(message);
             }

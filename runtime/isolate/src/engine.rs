@@ -7,6 +7,10 @@ use deno_core::JsRuntime;
 use deno_core::v8;
 use serde::Serialize;
 
+#[cfg(feature = "v8")]
+use crate::limits::WASM_MAX_PAGES;
+use crate::priority;
+
 /// What the program runs JavaScript with.
 #[derive(Debug, Clone, Serialize)]
 pub struct EngineInfo {
@@ -64,5 +68,14 @@ fn engine_version() -> String {
 /// Calling it again does nothing.
 pub fn init_engine() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| JsRuntime::init_platform(None));
+    ONCE.call_once(|| {
+        // Flags are read when the engine is initialised. An extension collects its garbage on its own thread:
+        // one that makes much of it would else keep the other cores busy, too.
+        #[cfg(feature = "v8")]
+        v8::V8::set_flags_from_string(&format!(
+            "--wasm-max-mem-pages={WASM_MAX_PAGES} --single-threaded-gc"
+        ));
+        JsRuntime::init_platform(None);
+        priority::lower_other_threads();
+    });
 }

@@ -1,5 +1,6 @@
 //! Starting isolates, and keeping one warm.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::OnceLock;
@@ -9,16 +10,19 @@ use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+use crate::background;
 use crate::engine::EngineError;
 use crate::limits::HEAP_BYTES;
 use crate::limits::TERMINATE_GRACE;
 use crate::message::EndReason;
 use crate::message::FromIsolate;
+use crate::message::IsolateUsage;
 use crate::message::LoadSpec;
 use crate::message::ToIsolate;
 use crate::thread;
 use crate::thread::Seat;
 use crate::thread::Terminator;
+use crate::watchdog::TurnFlag;
 
 /// Where an isolate's messages go. Empty until the isolate has an extension; what is sent before
 /// that is dropped.
@@ -49,10 +53,16 @@ pub enum Spare {
     None,
 }
 
+/// A task of the isolate's own event loop that fills its inbox from somewhere else.
+pub type Feed = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// What turns a waiting isolate into an extension's.
 pub(crate) struct Claim {
     pub spec: LoadSpec,
     pub inbox: mpsc::UnboundedReceiver<ToIsolate>,
+    pub feed: Option<Feed>,
+    /// Where it says that its code is running, instead of its own place.
+    pub turn: Option<TurnFlag>,
     pub from_spare: bool,
     pub launcher: Launcher,
 }
@@ -88,6 +98,28 @@ impl Launcher {
         spec: LoadSpec,
         send: impl Fn(FromIsolate) + Send + Sync + 'static,
     ) -> Result<Isolate, EngineError> {
+        self.put(spec, Box::new(send), |_| None, None)
+    }
+
+    /// The same for an isolate that gets its messages by a task of its own, and that says in the given place
+    /// when its code is running.
+    pub fn start_fed(
+        &self,
+        spec: LoadSpec,
+        send: impl Fn(FromIsolate) + Send + Sync + 'static,
+        feed: impl FnOnce(mpsc::UnboundedSender<ToIsolate>) -> Feed,
+        turn: Option<TurnFlag>,
+    ) -> Result<Isolate, EngineError> {
+        self.put(spec, Box::new(send), |inbox| Some(feed(inbox)), turn)
+    }
+
+    fn put(
+        &self,
+        spec: LoadSpec,
+        send: Sink,
+        feed: impl FnOnce(mpsc::UnboundedSender<ToIsolate>) -> Option<Feed>,
+        turn: Option<TurnFlag>,
+    ) -> Result<Isolate, EngineError> {
         // A heap's limit is set when the engine is made, so a spare has the usual one.
         let usual = spec.limits.heap_bytes == HEAP_BYTES;
         let spare =
@@ -98,9 +130,10 @@ impl Launcher {
             None => launch(&spec.id, spec.limits.heap_bytes)?,
         };
         let (inbox_sender, inbox) = mpsc::unbounded_channel();
-        waiting.outbox.connect(Box::new(send));
+        waiting.outbox.connect(send);
         let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
-        let claim = Claim { spec, inbox, from_spare, launcher: self.clone() };
+        let feed = feed(inbox_sender.clone());
+        let claim = Claim { spec, inbox, feed, turn, from_spare, launcher: self.clone() };
         // The thread waits for nothing else; should it have died, `ended` says so.
         let _ = waiting.claim.send(claim);
         Ok(Isolate {
@@ -118,6 +151,15 @@ impl Launcher {
             // An error means that the spare's thread is gone; then there is nothing to wait for.
             let _ = warm.wait_for(|warm| *warm).await;
         }
+    }
+
+    /// Does something as soon as the spare, if one is kept, is ready to be claimed.
+    pub fn when_spare_is_warm(&self, then: impl FnOnce() + Send + 'static) {
+        let launcher = self.clone();
+        background::spawn(async move {
+            launcher.wait_for_spare().await;
+            then();
+        });
     }
 
     /// Makes a spare if one is wanted and there is none.
@@ -170,18 +212,37 @@ impl Isolate {
     /// not answer. Its requests can be answered until then.
     pub fn stop(&self) -> impl Future<Output = ()> + Send + 'static {
         self.send(ToIsolate::Stop);
+        self.end_by_force()
+    }
+
+    /// Ends the isolate by force when it does not end by itself within its deadline; it has been told to.
+    pub fn expect_end(&self) {
+        background::spawn(self.end_by_force());
+    }
+
+    fn end_by_force(&self) -> impl Future<Output = ()> + Send + 'static {
         let patience = self.stop_deadline + TERMINATE_GRACE;
         let (terminator, mut ended) = (self.terminator.clone(), self.ended.clone());
         async move {
             // An error means that the thread is gone, which is what we wait for.
             if tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await.is_err() {
-                let limit = "it did not stop in time".to_owned();
-                terminator.terminate(EndReason::Terminated { limit });
+                let reason = "it did not stop in time".to_owned();
+                terminator.terminate(EndReason::Terminated { reason });
                 // A thread inside a blocking system call cannot be interrupted. It ends when the call
                 // returns; nobody waits for it.
                 let _ = tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await;
             }
         }
+    }
+
+    /// Whether its thread has nothing left to do.
+    pub fn has_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
+    /// What it uses.
+    pub fn usage(&self) -> IsolateUsage {
+        self.terminator.usage()
     }
 
     /// Says whether the start deadline counts: not while a person is asked about the extension.
@@ -191,7 +252,7 @@ impl Isolate {
 
     /// Ends the isolate now, giving the reason.
     pub fn terminate(&self, reason: &str) {
-        self.terminator.terminate(EndReason::Terminated { limit: reason.to_owned() });
+        self.terminator.terminate(EndReason::Terminated { reason: reason.to_owned() });
     }
 
     /// Waits until the isolate's thread has ended.

@@ -16,9 +16,9 @@ use tokio::io::BufReader;
 use tokio::net::unix::pipe;
 
 use crate::background;
-use crate::launcher::Outbox;
 use crate::limits::DRAIN_DEADLINE;
 use crate::limits::MAX_OUTPUT_LINE_BYTES;
+use crate::log_rate::LogGate;
 use crate::message::FromIsolate;
 use crate::message::LogLevel;
 use crate::message::LogRecord;
@@ -35,11 +35,11 @@ impl Drained {
     }
 }
 
-/// Standard input, output and error for a new isolate; what is written comes out of `outbox`.
-pub fn piped(outbox: Outbox) -> io::Result<(Stdio, Drained)> {
+/// Standard input, output and error for a new isolate; what is written goes to `log`.
+pub fn piped(log: LogGate) -> io::Result<(Stdio, Drained)> {
     let (reader, writer) = io::pipe()?;
     let (open, drained) = mpsc::channel();
-    background::spawn(forward(OwnedFd::from(reader), outbox, open));
+    background::spawn(forward(OwnedFd::from(reader), log, open));
     let writer = File::from(OwnedFd::from(writer));
     let stdio = Stdio {
         stdin: StdioPipe::file(File::open("/dev/null")?),
@@ -50,7 +50,7 @@ pub fn piped(outbox: Outbox) -> io::Result<(Stdio, Drained)> {
 }
 
 /// Passes on what comes out of the pipe; `_open` is dropped at its end.
-async fn forward(reader: OwnedFd, outbox: Outbox, _open: mpsc::Sender<()>) {
+async fn forward(reader: OwnedFd, log: LogGate, _open: mpsc::Sender<()>) {
     // Dropping the reader makes later writes fail instead of blocking for ever.
     let Ok(reader) = pipe::Receiver::from_owned_fd(reader) else { return };
     let mut reader = BufReader::new(reader);
@@ -68,16 +68,16 @@ async fn forward(reader: OwnedFd, outbox: Outbox, _open: mpsc::Sender<()>) {
         };
         reader.consume(taken);
         if complete {
-            send(&outbox, &mut line);
+            send(&log, &mut line);
         }
     }
     if !line.is_empty() {
-        send(&outbox, &mut line);
+        send(&log, &mut line);
     }
 }
 
-fn send(outbox: &Outbox, line: &mut Vec<u8>) {
+fn send(log: &LogGate, line: &mut Vec<u8>) {
     let text = String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned();
     line.clear();
-    outbox.send(FromIsolate::Log(LogRecord { level: LogLevel::Info, text }));
+    log.send(FromIsolate::Log(LogRecord { level: LogLevel::Info, text }));
 }

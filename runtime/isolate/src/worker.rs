@@ -21,7 +21,6 @@ use deno_resolver::npm::NpmResolver;
 use deno_runtime as rt;
 use rt::BootstrapOptions;
 use rt::FeatureChecker;
-use rt::deno_fs::RealFs;
 use rt::deno_io::Stdio;
 use rt::deno_os::ExitCode;
 use rt::ops;
@@ -34,10 +33,14 @@ use tenon_platform::ops::signals::Signals;
 
 use crate::embedded;
 use crate::launcher::Outbox;
+use crate::log_rate::LogGate;
+use crate::memory::Allotment;
+use crate::memory::Buffers;
 use crate::modules::loader::ExtensionLoader;
 use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
 use crate::permissions;
+use crate::permissions::GuardedFs;
 use crate::stdio::Drained;
 use crate::thread::Terminator;
 use crate::worker_threads;
@@ -61,6 +64,12 @@ pub struct Worker {
     pub functions: PlatformFunctions,
     pub home: Home,
     pub output: Drained,
+    /// Finds where a line of transpiled code was written.
+    pub loader: Rc<ExtensionLoader>,
+    pub log: LogGate,
+    pub buffers: Buffers,
+    /// Taken when the heap's limit is set.
+    pub allotment: Option<Allotment>,
 }
 
 /// A name for the program until the extension is known; nothing is loaded from it.
@@ -75,25 +84,30 @@ pub fn create(
     outbox: Outbox,
     terminator: &Terminator,
 ) -> std::io::Result<Worker> {
-    let services = Rc::new(NodeServices::new());
     let home = Home::default();
-    let loader = Rc::new(ExtensionLoader::new(services.clone(), home.clone()));
+    let services = Rc::new(NodeServices::new(home.clone()));
+    let loader = Rc::new(ExtensionLoader::new(services.clone()));
+    let log = LogGate::new(outbox, terminator.clone());
+    let full = terminator.clone();
+    let buffers = Buffers::new(move || full.breach_buffers());
     let shared = Shared {
-        outbox,
+        log: log.clone(),
+        buffers: buffers.clone(),
         terminator: terminator.clone(),
         env: ExtensionEnv::default(),
         home: home.clone(),
         stores: Stores::default(),
         heap_bytes,
     };
+    let (create_params, allotment) = buffers.create_params(heap_bytes);
     let mut runtime = JsRuntime::new(RuntimeOptions {
-        module_loader: Some(loader),
+        module_loader: Some(loader.clone()),
         startup_snapshot: embedded::SNAPSHOT,
         residual_lazy_js_sources: embedded::LAZY_SCRIPTS,
         residual_lazy_esm_sources: embedded::LAZY_MODULES,
         skip_op_registration: embedded::SNAPSHOT.is_some(),
         extensions: platform_extensions(),
-        create_params: Some(v8::CreateParams::default().heap_limits(0, heap_bytes)),
+        create_params: Some(create_params),
         validate_import_attributes_cb: Some(
             rt::worker::create_validate_import_attributes_callback(Arc::default()),
         ),
@@ -104,10 +118,20 @@ pub fn create(
         ..RuntimeOptions::default()
     });
     let bootstrap = bootstrap_options();
-    let (stdio, output) = crate::stdio::piped(shared.outbox.clone())?;
+    let (stdio, output) = crate::stdio::piped(log.clone())?;
     init_extensions(&mut runtime, &services, &bootstrap, shared, stdio)?;
     let functions = run_bootstrap(&mut runtime, bootstrap);
-    Ok(Worker { runtime, functions, home, output })
+    allotment.limit();
+    Ok(Worker {
+        runtime,
+        functions,
+        home,
+        output,
+        loader,
+        log,
+        buffers,
+        allotment: Some(allotment),
+    })
 }
 
 /// Deno's extensions and ours. Without a snapshot their sources come from the program itself.
@@ -167,8 +191,9 @@ fn init_extensions(
     shared: Shared,
     stdio: Stdio,
 ) -> std::io::Result<()> {
-    let fs: Arc<dyn rt::deno_fs::FileSystem> = Arc::new(RealFs);
-    let Shared { outbox, env, stores, .. } = shared.clone();
+    let files = GuardedFs::default();
+    let fs: Arc<dyn rt::deno_fs::FileSystem> = Arc::new(files.clone());
+    let Shared { log, env, stores, .. } = shared.clone();
     let workers = worker_threads::creator(shared);
     let arguments = vec![
         rt::deno_web::deno_web::args(stores.blobs.clone(), None, true, stores.channels.clone()),
@@ -207,11 +232,13 @@ fn init_extensions(
     let mut state = state.borrow_mut();
     state.put(inspector);
     state.put(permissions::nothing());
+    // It is given the extension's permissions together with the ops.
+    state.put(files);
     state.put(ops::TestingFeaturesEnabled(false));
     state.put(feature_checker());
     state.put(env);
     state.put(Signals::default());
-    state.put(Bridge::new(move |message| outbox.send(message)));
+    state.put(Bridge::new(move |message| log.send(message)));
     state.put(bootstrap.clone());
     Ok(())
 }

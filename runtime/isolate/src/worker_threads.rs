@@ -2,7 +2,8 @@
 //!
 //! A worker starts from the same snapshot and with the same replaced ops. Its environment is a copy
 //! of the extension's, its permissions are the extension's, its output goes to the extension's log,
-//! and it ends with the extension.
+//! and it ends with the extension. Its heap has the size of the extension's, its buffers are counted with
+//! the extension's, and if it does not return to its event loop in time, the extension ends.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use deno_core::Extension;
 use deno_core::SharedArrayBufferStore;
 use deno_core::v8;
 use deno_runtime::BootstrapOptions;
-use deno_runtime::deno_fs::RealFs;
 use deno_runtime::deno_web::BlobStore;
 use deno_runtime::deno_web::InMemoryBroadcastChannel;
 use deno_runtime::ops::worker_host::CreateWebWorkerArgs;
@@ -27,10 +27,12 @@ use tenon_platform::ops::tenon;
 
 use crate::embedded;
 use crate::heap;
-use crate::launcher::Outbox;
+use crate::log_rate::LogGate;
+use crate::memory::Buffers;
 use crate::modules::loader::ExtensionLoader;
 use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
+use crate::permissions::GuardedFs;
 use crate::thread::Terminator;
 use crate::worker::bootstrap_options;
 use crate::worker::feature_checker;
@@ -38,7 +40,8 @@ use crate::worker::feature_checker;
 /// What an extension and its workers have in common.
 #[derive(Clone)]
 pub struct Shared {
-    pub outbox: Outbox,
+    pub log: LogGate,
+    pub buffers: Buffers,
     pub terminator: Terminator,
     pub env: ExtensionEnv,
     pub home: Home,
@@ -60,16 +63,16 @@ pub struct Stores {
 pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
     Arc::new(move |args| {
         shared.terminator.attach_thread();
-        let services = NodeServices::new();
+        let services = NodeServices::new(shared.home.clone());
         let node_services = services.for_node_extension();
-        let loader = ExtensionLoader::new(Rc::new(services), shared.home.clone());
+        let loader = ExtensionLoader::new(Rc::new(services));
         let services = WebWorkerServiceOptions {
             blob_store: shared.stores.blobs.clone(),
             broadcast_channel: shared.stores.channels.clone(),
             deno_rt_native_addon_loader: None,
             compiled_wasm_module_store: Some(shared.stores.wasm_modules.clone()),
             feature_checker: feature_checker(),
-            fs: Arc::new(RealFs),
+            fs: Arc::new(GuardedFs::of(args.permissions.clone())),
             main_inspector_session_tx: Default::default(),
             module_loader: Rc::new(loader),
             node_services: Some(node_services),
@@ -79,16 +82,27 @@ pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
             shared_array_buffer_store: Some(shared.stores.shared_buffers.clone()),
             bundle_provider: None,
         };
+        let (create_params, allotment) = shared.buffers.create_params(shared.heap_bytes);
         let (mut worker, handle) =
-            WebWorker::bootstrap_from_options(services, options(args, &shared));
+            WebWorker::bootstrap_from_options(services, options(args, &shared, create_params));
         // A worker that needs more than its extension may have ends the extension.
-        heap::limit(&mut worker.js_runtime, shared.heap_bytes, &shared.terminator);
+        allotment.limit();
+        let (runtime, bytes) = (&mut worker.js_runtime, shared.heap_bytes);
+        heap::limit(runtime, bytes, allotment, &shared.terminator);
+        let engine = worker.js_runtime.v8_isolate().thread_safe_handle();
+        let seat = shared.terminator.attach_worker(engine);
+        // It is given up when the worker's state is dropped, on the worker's thread.
+        worker.js_runtime.op_state().borrow_mut().put(seat);
         (worker, handle)
     })
 }
 
-fn options(args: CreateWebWorkerArgs, shared: &Shared) -> WebWorkerOptions {
-    let outbox = &shared.outbox;
+fn options(
+    args: CreateWebWorkerArgs,
+    shared: &Shared,
+    create_params: v8::CreateParams,
+) -> WebWorkerOptions {
+    let log = &shared.log;
     WebWorkerOptions {
         name: args.name,
         bootstrap: BootstrapOptions {
@@ -97,12 +111,12 @@ fn options(args: CreateWebWorkerArgs, shared: &Shared) -> WebWorkerOptions {
         },
         main_module: args.main_module,
         worker_id: args.worker_id,
-        extensions: vec![platform_extension(outbox.clone(), shared.env.fork())],
+        extensions: vec![platform_extension(log.clone(), shared.env.fork())],
         startup_snapshot: embedded::SNAPSHOT,
         residual_lazy_js_sources: embedded::LAZY_SCRIPTS,
         residual_lazy_esm_sources: embedded::LAZY_MODULES,
         unsafely_ignore_certificate_errors: None,
-        create_params: Some(v8::CreateParams::default().heap_limits(0, shared.heap_bytes)),
+        create_params: Some(create_params),
         seed: None,
         create_web_worker_cb: creator(shared.clone()),
         format_js_error_fn: None,
@@ -111,7 +125,7 @@ fn options(args: CreateWebWorkerArgs, shared: &Shared) -> WebWorkerOptions {
         // Without a pipe the worker's output would be the process's. This thread's creator reports
         // the panic as an error of the `Worker` constructor.
         #[expect(clippy::expect_used, reason = "see above")]
-        stdio: crate::stdio::piped(outbox.clone()).expect("a pipe for the worker's output").0,
+        stdio: crate::stdio::piped(log.clone()).expect("a pipe for the worker's output").0,
         trace_ops: None,
         close_on_idle: args.close_on_idle,
         maybe_worker_metadata: args.maybe_worker_metadata,
@@ -126,12 +140,12 @@ fn options(args: CreateWebWorkerArgs, shared: &Shared) -> WebWorkerOptions {
 }
 
 /// Our extension with the state its ops need.
-fn platform_extension(outbox: Outbox, env: ExtensionEnv) -> Extension {
+fn platform_extension(log: LogGate, env: ExtensionEnv) -> Extension {
     let mut extension = tenon::init();
     extension.op_state_fn = Some(Box::new(move |state| {
         state.put(env);
         state.put(Signals::default());
-        state.put(Bridge::new(move |message| outbox.send(message)));
+        state.put(Bridge::new(move |message| log.send(message)));
     }));
     extension
 }

@@ -38,6 +38,16 @@ pub struct LoadSpec {
 pub struct IsolateLimits {
     /// The largest JavaScript heap, in bytes.
     pub heap_bytes: usize,
+    /// The most memory outside the heap (array buffers, Wasm memories), in bytes.
+    pub buffer_bytes: usize,
+    /// The most CPU time without returning to the event loop, in milliseconds.
+    pub cpu_ms: u64,
+    /// The most child processes at a time.
+    pub children: usize,
+    /// Log lines per second that are kept in the long run.
+    pub log_lines_per_second: u32,
+    /// The longest result of a tool, in characters.
+    pub result_chars: usize,
     /// How long an extension may take from load to `joinSession`, in milliseconds.
     pub start_deadline_ms: u64,
     /// How long `exit` and `SIGTERM` handlers may take, in milliseconds.
@@ -168,8 +178,13 @@ pub enum FromIsolate {
     Reply {
         /// The call that ended.
         call: CallId,
-        /// The handler's value, or what it threw.
-        result: Result<Value, ScriptError>,
+        /// The handler's value in JSON, or what it threw.
+        result: Result<String, ScriptError>,
+    },
+    /// Files of the extension were read as modules: the entry, and what it imports by path.
+    Loaded {
+        /// Each with what was in it.
+        files: Vec<LoadedFile>,
     },
     /// The handlers of a batch of events have run; the next batch may come.
     EventsSeen,
@@ -179,6 +194,28 @@ pub enum FromIsolate {
     Ready(ReadyReport),
     /// The isolate has ended. Nothing follows.
     Ended(EndReason),
+}
+
+/// A file that was loaded as a module.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct LoadedFile {
+    /// The file, after links were followed.
+    pub path: PathBuf,
+    /// SHA-256 of what was in it, in hexadecimal.
+    pub hash: String,
+}
+
+/// What an isolate uses.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct IsolateUsage {
+    /// CPU time of its thread since it was started, in microseconds.
+    pub cpu_us: u64,
+    /// Its heap when it last came to rest, in bytes.
+    pub heap_bytes: u64,
+    /// Its memory outside the heap then, in bytes.
+    pub buffer_bytes: u64,
+    /// The process it is in.
+    pub pid: u32,
 }
 
 /// What getting ready cost.
@@ -215,7 +252,7 @@ pub enum LogLevel {
 
 /// Why an isolate ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "end", rename_all = "snake_case")]
 pub enum EndReason {
     /// It was told to stop.
     Stopped,
@@ -233,16 +270,36 @@ pub enum EndReason {
         /// The deadline that passed, in milliseconds.
         deadline_ms: u64,
     },
-    /// A limit was reached and the isolate was terminated.
+    /// The isolate was terminated from outside.
     Terminated {
-        /// Which limit, in words.
-        limit: String,
+        /// Why, in words.
+        reason: String,
+    },
+    /// A limit was reached, so the isolate was terminated.
+    Limit(Breach),
+    /// The process it was in has died.
+    HostDied {
+        /// How, in words: the signal or exit code, and its last words.
+        how: String,
+        /// Whether the extension's code was running at that moment.
+        running: bool,
     },
     /// The isolate could not be set up.
     Setup {
         /// What went wrong.
         message: String,
     },
+}
+
+/// A limit that was reached.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Breach {
+    /// The limit's name in the user's configuration, such as `heap-mb`.
+    pub limit: String,
+    /// The limit, in words: `its heap may have 512 MB`.
+    pub allowed: String,
+    /// The JavaScript stack where it stood, one frame a line; empty if no JavaScript ran.
+    pub stack: String,
 }
 
 /// An error with the place it came from.

@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "the op2 macro makes items that cannot carry documentation")]
 
 pub mod bridge;
+pub mod descriptors;
 pub mod directory;
 pub mod environment;
 pub mod exit;
@@ -25,6 +26,7 @@ deno_core::extension!(
         bridge::op_tenon_reply,
         bridge::op_tenon_log,
         bridge::op_tenon_stay,
+        descriptors::op_tenon_descriptor,
     ],
     esm_entry_point = "ext:tenon/platform.js",
     esm = [

@@ -39,6 +39,40 @@ const PATCHES: &[Patch] = &[
         replace: "env: ObjectEntries(clearEnv ? env : { __proto__: null, ...core.ops.op_env(), ...env }),",
         times: 6,
     },
+    // A number names a descriptor of the extension's, never one of the host's: as standard input or
+    // output of a child, and as a socket. Whatever is not a name such as "piped" is looked up.
+    Patch {
+        specifier: "ext:deno_process/40_process.js",
+        find: "const kExtraStdio = Symbol(\"extraStdio\");\n",
+        replace: "const kExtraStdio = Symbol(\"extraStdio\");\n\
+            const own = (stdio) => typeof stdio === \"string\" ? stdio : core.ops.op_tenon_descriptor(stdio);\n",
+        times: 1,
+    },
+    Patch {
+        specifier: "ext:deno_process/40_process.js",
+        find: "    stdin,\n    stdout,\n    stderr,\n    windowsRawArguments,\n",
+        replace: "    stdin: own(stdin),\n    stdout: own(stdout),\n    stderr: own(stderr),\n    windowsRawArguments,\n",
+        times: 5,
+    },
+    Patch {
+        specifier: "ext:deno_process/40_process.js",
+        find: "    extraStdio,\n",
+        replace: "    extraStdio: ArrayPrototypeMap(extraStdio, own),\n",
+        times: 3,
+    },
+    Patch {
+        specifier: "ext:deno_node/internal_binding/util.ts",
+        find: "const type = op_node_guess_handle_type(fd);",
+        replace: "if (fd > 2) core.ops.op_tenon_descriptor(fd);\n  const type = op_node_guess_handle_type(fd);",
+        times: 1,
+    },
+    // A child that could not be started for another reason than a missing program gave no error.
+    Patch {
+        specifier: "ext:deno_node/internal/child_process.ts",
+        find: "result.error = _createSpawnError(\"ENOENT\", command, args, true);\n    }",
+        replace: "result.error = _createSpawnError(\"ENOENT\", command, args, true);\n    } else {\n      result.error = err;\n    }",
+        times: 1,
+    },
     // Workers written for node end themselves so.
     Patch {
         specifier: "ext:deno_node/worker_threads.ts",

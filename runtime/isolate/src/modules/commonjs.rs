@@ -26,6 +26,8 @@ use node_resolver::analyze::NodeCodeTranslator;
 use node_resolver::analyze::NodeCodeTranslatorMode;
 use sys_traits::impls::RealSys;
 
+use super::loader::Home;
+use super::loader::follow_links;
 use super::node::NodeServices;
 
 type Translator = NodeCodeTranslator<
@@ -43,7 +45,7 @@ pub async fn to_module(
     source: String,
 ) -> Result<String, JsErrorBox> {
     let analyzer = CjsModuleExportAnalyzer::new(
-        ExportAnalyzer,
+        ExportAnalyzer { home: services.home.clone() },
         DenoInNpmPackageChecker::new(CreateInNpmPkgCheckerOptions::Byonm),
         services.resolver.clone(),
         services.npm.clone(),
@@ -78,7 +80,9 @@ fn parse(url: &Url, source: &str) -> Result<ParsedSource, deno_ast::ParseDiagnos
     })
 }
 
-struct ExportAnalyzer;
+struct ExportAnalyzer {
+    home: Home,
+}
 
 #[async_trait::async_trait(?Send)]
 impl CjsCodeAnalyzer for ExportAnalyzer {
@@ -90,7 +94,7 @@ impl CjsCodeAnalyzer for ExportAnalyzer {
     ) -> Result<CjsAnalysis<'a>, JsErrorBox> {
         let source = match source {
             Some(source) => source,
-            None => Cow::Owned(read(specifier)?),
+            None => Cow::Owned(read(&self.home, specifier)?),
         };
         if specifier.path().ends_with(".json") {
             return Ok(CjsAnalysis::Cjs(exports(Vec::new(), Vec::new())));
@@ -125,10 +129,11 @@ fn exports(exports: Vec<String>, reexports: Vec<String>) -> CjsAnalysisExports {
     CjsAnalysisExports { exports, reexports, member_reexports: Vec::new() }
 }
 
-fn read(specifier: &Url) -> Result<String, JsErrorBox> {
+/// A file whose exports another one passes on.
+fn read(home: &Home, specifier: &Url) -> Result<String, JsErrorBox> {
     let path = specifier
         .to_file_path()
         .map_err(|()| JsErrorBox::generic(format!("{specifier} is not a file")))?;
-    let bytes = std::fs::read(path).map_err(JsErrorBox::from_err)?;
+    let bytes = home.read(&path, &follow_links(&path)).map_err(JsErrorBox::from_err)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

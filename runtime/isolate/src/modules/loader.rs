@@ -9,7 +9,11 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::OnceLock;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use deno_core::ModuleLoadOptions;
 use deno_core::ModuleLoadReferrer;
@@ -27,12 +31,15 @@ use deno_runtime::deno_permissions::OpenAccessKind;
 use deno_runtime::deno_permissions::PermissionsContainer;
 use node_resolver::NodeResolutionKind;
 use node_resolver::ResolutionMode;
+use sha2::Digest;
+use sha2::Sha256;
 
 use super::commonjs;
 use super::node::NodeServices;
 use super::node::is_in_package;
 use super::typescript;
 use crate::code_cache;
+use crate::message::LoadedFile;
 
 /// Modules that are part of the program. The first column is what extensions write.
 const BUILT_IN: &[(&str, &str, &str)] = &[
@@ -63,9 +70,18 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
 /// costs less than writing its compiled form down.
 const WORTH_CACHING_BYTES: usize = 64 * 1024;
 
-/// What is known once the isolate has an extension. Clones, such as those of worker threads, share it.
+/// What is known once the isolate has an extension, and the files it was loaded from. Clones, such as
+/// those of worker threads, share it.
 #[derive(Clone, Default)]
-pub struct Home(Arc<OnceLock<Resident>>);
+pub struct Home(Arc<House>);
+
+#[derive(Default)]
+struct House {
+    resident: OnceLock<Resident>,
+    /// Whether any file has been loaded since somebody asked.
+    any_loaded: AtomicBool,
+    loaded: Mutex<Loaded>,
+}
 
 struct Resident {
     id: String,
@@ -73,48 +89,97 @@ struct Resident {
     permissions: PermissionsContainer,
 }
 
+#[derive(Default)]
+struct Loaded {
+    /// Every file that was loaded, with the hash of what was in it when it was last read.
+    known: HashMap<PathBuf, String>,
+    /// Those that nobody was told of yet.
+    fresh: Vec<LoadedFile>,
+}
+
 impl Home {
     /// Everything below `folder` may be imported; for the rest the permissions decide.
     pub fn fill(&self, id: String, folder: PathBuf, permissions: PermissionsContainer) {
         // Filled once, when the isolate takes on its extension.
-        let _ = self.0.set(Resident { id, folder, permissions });
+        let _ = self.0.resident.set(Resident { id, folder, permissions });
     }
 
-    fn check_readable(&self, path: &Path) -> Result<(), JsErrorBox> {
-        let Some(resident) = self.0.get() else {
+    /// The files that were loaded as modules, by any of the extension's threads, since this was last
+    /// called. A file that could not be read has no hash.
+    pub fn take_loaded(&self) -> Vec<LoadedFile> {
+        // Asked at every turn of the event loop, and nearly always there is nothing.
+        if !self.0.any_loaded.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut loaded = self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.any_loaded.store(false, Ordering::Relaxed);
+        std::mem::take(&mut loaded.fresh)
+    }
+
+    /// Reads a file that is loaded as a module, and remembers it whatever comes of it: also what
+    /// cannot be read or parsed is worth another try when the file changes. `real` is its path after
+    /// links were followed.
+    pub fn read(&self, path: &Path, real: &Path) -> std::io::Result<Vec<u8>> {
+        let read = std::fs::read(path);
+        // Installed packages are not what a person edits.
+        if !is_in_package(real) {
+            let hash = read.as_ref().map(|bytes| format!("{:x}", Sha256::digest(bytes)));
+            self.remember(real, hash.unwrap_or_default());
+        }
+        read
+    }
+
+    fn remember(&self, real: &Path, hash: String) {
+        let mut loaded = self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.known.get(real) == Some(&hash) {
+            return;
+        }
+        loaded.known.insert(real.to_owned(), hash.clone());
+        loaded.fresh.push(LoadedFile { path: real.to_owned(), hash });
+        self.0.any_loaded.store(true, Ordering::Relaxed);
+    }
+
+    /// Where a file really is, if the extension may import it.
+    fn check_readable(&self, path: &Path) -> Result<PathBuf, JsErrorBox> {
+        let Some(resident) = self.0.resident.get() else {
             return Err(JsErrorBox::type_error(
                 "no file can be imported before there is an extension",
             ));
         };
         // Links are followed first: it is the file they lead to that is read.
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let real = follow_links(path);
         if real.starts_with(&resident.folder) || is_in_package(&real) {
-            return Ok(());
+            return Ok(real);
         }
-        resident
+        let checked = resident
             .permissions
             .check_open(Cow::Borrowed(&real), OpenAccessKind::Read, Some("import"))
-            .map(drop)
-            .map_err(|_| {
-                JsErrorBox::type_error(format!(
-                    "{} has no read access to \"{}\"; it can be granted in the user's configuration",
-                    resident.id,
-                    path.display()
-                ))
-            })
+            .map(drop);
+        match checked {
+            Ok(()) => Ok(real),
+            Err(_) => Err(JsErrorBox::type_error(format!(
+                "{} has no read access to \"{}\"; it can be granted in the user's configuration",
+                resident.id,
+                path.display()
+            ))),
+        }
     }
+}
+
+/// Where a path leads; the path itself if it leads nowhere.
+pub fn follow_links(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Finds and reads modules. Made before its extension is known.
 pub struct ExtensionLoader {
     services: Rc<NodeServices>,
-    home: Home,
     source_maps: Rc<RefCell<HashMap<String, Vec<u8>>>>,
 }
 
 impl ExtensionLoader {
-    pub fn new(services: Rc<NodeServices>, home: Home) -> Self {
-        Self { services, home, source_maps: Rc::default() }
+    pub fn new(services: Rc<NodeServices>) -> Self {
+        Self { services, source_maps: Rc::default() }
     }
 
     fn load_file(
@@ -127,10 +192,12 @@ impl ExtensionLoader {
             Ok(path) => path,
             Err(()) => return failed(format!("{url} is not a path on this system")),
         };
-        if let Err(error) = self.home.check_readable(&path) {
-            return ModuleLoadResponse::Sync(Err(error));
-        }
-        let bytes = match std::fs::read(&path) {
+        let home = &self.services.home;
+        let real = match home.check_readable(&path) {
+            Ok(real) => real,
+            Err(error) => return ModuleLoadResponse::Sync(Err(error)),
+        };
+        let bytes = match home.read(&path, &real) {
             Ok(bytes) => bytes,
             Err(error) => return failed(cannot_read(&path, &error, referrer)),
         };
@@ -366,4 +433,60 @@ fn package_not_found(
 fn package_name(specifier: &str) -> String {
     let parts = if specifier.starts_with('@') { 2 } else { 1 };
     specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read(home: &Home, path: &Path) -> std::io::Result<Vec<u8>> {
+        home.read(path, &follow_links(path))
+    }
+
+    #[test]
+    fn a_file_is_told_of_once_and_again_when_something_else_was_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = follow_links(temp.path()).join("a.mjs");
+        let home = Home::default();
+        assert!(home.take_loaded().is_empty());
+        fs::write(&file, "abc").unwrap();
+        assert_eq!(read(&home, &file).unwrap(), b"abc");
+        read(&home, &file).unwrap();
+        let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned();
+        assert_eq!(home.take_loaded(), [LoadedFile { path: file.clone(), hash }]);
+        read(&home, &file).unwrap();
+        assert!(home.take_loaded().is_empty());
+        fs::write(&file, "abcd").unwrap();
+        read(&home.clone(), &file).unwrap();
+        assert_eq!(home.take_loaded().len(), 1);
+    }
+
+    #[test]
+    fn a_missing_file_is_told_of_without_a_hash() {
+        let temp = tempfile::tempdir().unwrap();
+        let missing = temp.path().join("folder/missing.mjs");
+        let home = Home::default();
+        assert!(read(&home, &missing).is_err());
+        assert_eq!(home.take_loaded(), [LoadedFile { path: missing, hash: String::new() }]);
+    }
+
+    #[test]
+    fn links_are_followed_and_packages_left_out() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = follow_links(temp.path());
+        let packages = folder.join("node_modules");
+        fs::create_dir_all(packages.join("installed")).unwrap();
+        fs::create_dir(folder.join("linked")).unwrap();
+        std::os::unix::fs::symlink(folder.join("linked"), packages.join("linked")).unwrap();
+        for path in [packages.join("installed/a.js"), folder.join("linked/b.js")] {
+            fs::write(path, "").unwrap();
+        }
+        let home = Home::default();
+        read(&home, &packages.join("installed/a.js")).unwrap();
+        read(&home, &packages.join("linked/b.js")).unwrap();
+        let paths: Vec<_> = home.take_loaded().into_iter().map(|file| file.path).collect();
+        assert_eq!(paths, [folder.join("linked/b.js")]);
+    }
 }

@@ -24,6 +24,8 @@ use node_resolver::cache::NodeResolutionSys;
 use node_resolver::errors::PackageJsonLoadError;
 use sys_traits::impls::RealSys;
 
+use super::loader::Home;
+
 /// Deno's resolver, fixed to the real file system and `node_modules` folders that are just there.
 pub type Resolver = NodeResolver<
     DenoInNpmPackageChecker,
@@ -38,10 +40,11 @@ pub struct NodeServices {
     pub packages: Arc<PackageJsonResolver<RealSys>>,
     pub npm: NpmResolver<RealSys>,
     pub resolver: Arc<Resolver>,
+    pub home: Home,
 }
 
 impl NodeServices {
-    pub fn new() -> Self {
+    pub fn new(home: Home) -> Self {
         let packages = Arc::new(PackageJsonResolver::new(RealSys, None));
         let sys = NodeResolutionSys::new(RealSys, None);
         let npm = NpmResolver::<RealSys>::new(NpmResolverCreateOptions::Byonm(
@@ -60,7 +63,7 @@ impl NodeServices {
             sys,
             Default::default(),
         ));
-        Self { packages, npm, resolver }
+        Self { packages, npm, resolver, home }
     }
 
     /// The same, as Deno's node extension wants it.
@@ -68,7 +71,10 @@ impl NodeServices {
         &self,
     ) -> NodeExtInitServices<DenoInNpmPackageChecker, NpmResolver<RealSys>, RealSys> {
         NodeExtInitServices {
-            node_require_loader: Rc::new(RequireLoader { packages: self.packages.clone() }),
+            node_require_loader: Rc::new(RequireLoader {
+                packages: self.packages.clone(),
+                home: self.home.clone(),
+            }),
             node_resolver: self.resolver.clone(),
             pkg_json_resolver: self.packages.clone(),
             sys: RealSys,
@@ -90,6 +96,7 @@ impl NodeServices {
 /// Reads files for `require()`.
 struct RequireLoader {
     packages: Arc<PackageJsonResolver<RealSys>>,
+    home: Home,
 }
 
 impl NodeRequireLoader for RequireLoader {
@@ -109,7 +116,8 @@ impl NodeRequireLoader for RequireLoader {
     }
 
     fn load_text_file_lossy(&self, path: &Path) -> Result<FastString, JsErrorBox> {
-        let bytes = std::fs::read(path).map_err(JsErrorBox::from_err)?;
+        // `require` has followed the links.
+        let bytes = self.home.read(path, path).map_err(JsErrorBox::from_err)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let is_typescript = path.extension().is_some_and(|ext| ext == "ts" || ext == "cts");
         if is_typescript && let Ok(url) = Url::from_file_path(path) {

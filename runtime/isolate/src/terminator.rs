@@ -1,0 +1,456 @@
+//! Ending an isolate from outside, whatever it is doing, and saying why.
+//!
+//! An extension that reached a limit is interrupted first: on its own thread its stack is taken, and then it
+//! is terminated. If it does not get to an interruption in time, because it is in native code, it is
+//! terminated without a stack.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::OnceLock;
+use std::sync::Weak;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use deno_core::v8;
+
+use crate::background;
+use crate::children;
+use crate::floor::CpuClock;
+use crate::interrupt;
+use crate::interrupt::Memory;
+use crate::launcher::Outbox;
+use crate::limits;
+use crate::message::Breach;
+use crate::message::EndReason;
+use crate::message::FromIsolate;
+use crate::message::IsolateLimits;
+use crate::message::IsolateUsage;
+use crate::watchdog;
+use crate::watchdog::Heartbeat;
+use crate::watchdog::Signs;
+use crate::watchdog::TurnFlag;
+use crate::watchdog::Watch;
+
+/// Ends JavaScript from outside, whatever it is doing. Clones are of the same isolate.
+#[derive(Clone, Default)]
+pub struct Terminator(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    /// Known once the isolate has an extension.
+    limits: OnceLock<IsolateLimits>,
+    /// The clock of the extension's own thread.
+    clock: OnceLock<Arc<CpuClock>>,
+    heap_bytes: AtomicU64,
+    buffer_bytes: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    /// The engine instances of the extension: its own first, then those of its workers.
+    places: Vec<Place>,
+    /// The threads that start processes for the extension.
+    threads: Vec<i32>,
+    /// A limit that was reached, while its stack is being taken.
+    pending: Option<Pending>,
+    reason: Option<EndReason>,
+    /// No JavaScript of the extension's own thread runs any more.
+    is_over: bool,
+    end_is_told: bool,
+    start_is_over: bool,
+    start_is_held: bool,
+    wake: Option<std::task::Waker>,
+    outbox: Option<Outbox>,
+}
+
+/// An engine instance and its thread.
+struct Place {
+    thread: i32,
+    is_worker: bool,
+    handle: v8::IsolateHandle,
+    /// It was asked to measure its memory and has not yet.
+    is_measuring: Arc<AtomicBool>,
+}
+
+/// How often an isolate that reached a limit is asked where it stands.
+const STACK_TRIES: u32 = 10;
+
+struct Pending {
+    breach: Breach,
+    thread: i32,
+}
+
+impl Terminator {
+    /// Terminates; the first reason given is the one that is reported, and a limit that was reached before
+    /// is one.
+    pub fn terminate(&self, reason: EndReason) {
+        let Ok(mut state) = self.0.state.lock() else { return };
+        state.end(reason);
+        drop(state);
+        self.end_workers_later();
+    }
+
+    /// The extension reached a limit: its stack is taken where it stands, and it is terminated.
+    pub fn breach(&self, breach: Breach) {
+        let thread = self.0.state.lock().ok().and_then(|state| Some(state.places.first()?.thread));
+        self.breach_on(thread.unwrap_or_default(), breach);
+    }
+
+    /// The same for the isolate on the given thread, which may be a worker's. It may be called from inside
+    /// the engine, in the middle of an allocation.
+    pub fn breach_on(&self, thread: i32, breach: Breach) {
+        {
+            let Ok(mut state) = self.0.state.lock() else { return };
+            if state.reason.is_some() || state.is_over {
+                // It was terminated and runs again, or still: a handler that runs at the end, a worker.
+                state.stop_scripts(thread);
+                return;
+            }
+            if state.pending.is_some() {
+                return;
+            }
+            state.pending = Some(Pending { breach, thread });
+        }
+        self.ask_for_stack(thread);
+        let terminator = self.clone();
+        background::spawn(async move {
+            for _ in 0..STACK_TRIES {
+                tokio::time::sleep(limits::STACK_GRACE / STACK_TRIES).await;
+                if !terminator.ask_for_stack(thread) {
+                    break;
+                }
+            }
+            terminator.conclude(thread, String::new());
+            tokio::time::sleep(limits::GIVE_UP_AFTER).await;
+            terminator.give_up();
+        });
+    }
+
+    /// Interrupts the isolate on the given thread to see where it stands, if it still matters.
+    fn ask_for_stack(&self, thread: i32) -> bool {
+        let Ok(state) = self.0.state.lock() else { return false };
+        if state.pending.is_none() {
+            return false;
+        }
+        if let Some(place) = state.place(thread) {
+            let inner = Arc::downgrade(&self.0);
+            interrupt::request(&place.handle, move |isolate| {
+                if let Some(terminator) = Self::upgrade(&inner) {
+                    let stack = interrupt::stack(isolate);
+                    // Nothing of the extension is running, only the platform. It may be in a moment.
+                    if !stack.is_empty() {
+                        terminator.conclude(thread, stack);
+                    }
+                }
+            });
+        }
+        true
+    }
+
+    /// Terminates for the limit that was reached, if one was and has not been acted upon. The stack is of
+    /// the given thread.
+    pub fn conclude(&self, thread: i32, stack: String) {
+        let Ok(mut state) = self.0.state.lock() else { return };
+        let Some(Pending { mut breach, thread: culprit }) = state.pending.take() else { return };
+        if thread == culprit {
+            breach.stack = stack;
+        }
+        state.end(EndReason::Limit(breach));
+        state.stop_scripts(culprit);
+        drop(state);
+        self.end_workers_later();
+    }
+
+    /// The extension's thread has not ended: it is in a system call or in native code that does not return.
+    /// Nobody waits for it any longer.
+    fn give_up(&self) {
+        let given_up = {
+            let Ok(state) = self.0.state.lock() else { return };
+            if state.is_over { None } else { state.outbox.clone().zip(state.reason.clone()) }
+        };
+        if let Some((outbox, reason)) = given_up
+            && self.tell_end()
+        {
+            outbox.send(FromIsolate::Ended(reason));
+        }
+    }
+
+    /// Whether the end of the isolate is still to be told; true once.
+    pub fn tell_end(&self) -> bool {
+        self.0.state.lock().is_ok_and(|mut state| !std::mem::replace(&mut state.end_is_told, true))
+    }
+
+    /// Workers end by themselves once their extension is gone. Those that do not hear of it, because they
+    /// run, are terminated. Not at once: one that is just starting would end the process.
+    fn end_workers_later(&self) {
+        let has_workers = |state: &State| state.places.iter().any(|place| place.is_worker);
+        if !self.0.state.lock().is_ok_and(|state| has_workers(&state)) {
+            return;
+        }
+        let inner = Arc::downgrade(&self.0);
+        background::spawn(async move {
+            tokio::time::sleep(limits::TERMINATE_GRACE).await;
+            let Some(terminator) = Self::upgrade(&inner) else { return };
+            let Ok(state) = terminator.0.state.lock() else { return };
+            state.places.iter().filter(|place| place.is_worker).for_each(Place::stop_scripts);
+        });
+    }
+
+    fn upgrade(inner: &Weak<Inner>) -> Option<Self> {
+        inner.upgrade().map(Self)
+    }
+
+    /// The extension has joined, or ended: its start deadline no longer counts.
+    pub fn end_start(&self) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.start_is_over = true;
+        }
+    }
+
+    /// While a person is being asked about the extension, its start deadline does not count.
+    pub fn hold_start(&self, held: bool) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.start_is_held = held;
+        }
+    }
+
+    /// Whether the start deadline does not count for now.
+    pub fn start_is_held(&self) -> bool {
+        self.0.state.lock().is_ok_and(|state| state.start_is_held)
+    }
+
+    /// Terminates the isolate if the extension has not joined when its deadline is over. The isolate
+    /// looks at its own clock too; this is for one that does not get to look.
+    pub fn watch_start(&self, deadline: Duration, outbox: &Outbox) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.outbox = Some(outbox.clone());
+        }
+        let terminator = self.clone();
+        background::spawn(async move {
+            // What it does with its own clock, saying goodbye included, takes that long at most.
+            let patience = deadline + limits::STOP_DEADLINE + limits::TERMINATE_GRACE;
+            tokio::time::sleep(patience).await;
+            while terminator.start_is_held() {
+                tokio::time::sleep(patience).await;
+            }
+            if terminator.start_is_over() {
+                return;
+            }
+            let deadline_ms = deadline.as_millis() as u64;
+            terminator.terminate(EndReason::NoJoin { deadline_ms });
+            tokio::time::sleep(limits::TERMINATE_GRACE).await;
+            if !terminator.start_is_over() {
+                terminator.give_up();
+            }
+        });
+    }
+
+    fn start_is_over(&self) -> bool {
+        self.0.state.lock().map_or(true, |state| state.start_is_over)
+    }
+
+    /// Why it was terminated, if it was.
+    pub fn reason(&self) -> Option<EndReason> {
+        self.0.state.lock().ok()?.reason.clone()
+    }
+
+    /// Whether the extension's own thread runs no JavaScript any more.
+    pub fn is_over(&self) -> bool {
+        self.0.state.lock().map_or(true, |state| state.is_over)
+    }
+
+    /// Wakes the given task on termination, so that an isolate that waits for work notices.
+    pub fn notify(&self, waker: &std::task::Waker) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.wake = Some(waker.clone());
+        }
+    }
+
+    /// Counts the calling thread among those that start processes for the extension.
+    pub fn attach_thread(&self) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.threads.push(children::current_thread());
+        }
+    }
+
+    /// The calling thread is the extension's, and has this engine instance.
+    pub fn attach(&self, handle: v8::IsolateHandle) {
+        let _ = self.0.clock.set(Arc::new(CpuClock::of_this_thread()));
+        if let Ok(mut state) = self.0.state.lock() {
+            state.places.insert(0, Place::here(handle, false));
+        }
+    }
+
+    /// Ends the extension's processes, while the threads that started them still exist.
+    pub fn detach(&self) {
+        if let Some(clock) = self.0.clock.get() {
+            clock.stop();
+        }
+        if let Ok(mut state) = self.0.state.lock() {
+            state.is_over = true;
+            state.places.retain(|place| place.is_worker);
+            state.threads.drain(..).for_each(children::kill_all);
+        }
+        self.end_workers_later();
+    }
+
+    /// The calling thread is a worker's, and has this engine instance. It ends with the extension, and is
+    /// watched; to be called inside the tokio runtime of its event loop, with the platform ready.
+    pub fn attach_worker(&self, handle: v8::IsolateHandle) -> WorkerSeat {
+        let thread = children::current_thread();
+        if let Ok(mut state) = self.0.state.lock() {
+            state.places.push(Place::here(handle, true));
+        }
+        let clock = Arc::new(CpuClock::of_this_thread());
+        let watch = self.limits().map(|limits| {
+            let heartbeat = Arc::new(Heartbeat::default());
+            tokio::spawn(heartbeat.clone().answer());
+            watchdog::watch(self, thread, clock.clone(), Signs::Answers(heartbeat), limits)
+        });
+        WorkerSeat { terminator: self.clone(), thread, clock, _watch: watch }
+    }
+
+    /// Sets the limits, once the extension is known, and has its thread, the calling one, watched until the
+    /// result is dropped. It counts its turns in the given place.
+    pub fn set_limits(&self, limits: IsolateLimits, turns: Arc<TurnFlag>) -> Option<Watch> {
+        // Set once, when the isolate takes on its extension.
+        let _ = self.0.limits.set(limits);
+        let clock = self.0.clock.get()?.clone();
+        let thread = children::current_thread();
+        Some(watchdog::watch(self, thread, clock, Signs::Turns(turns), limits))
+    }
+
+    /// The limits, once the extension is known.
+    pub fn limits(&self) -> Option<IsolateLimits> {
+        self.0.limits.get().copied()
+    }
+
+    /// What the isolate uses.
+    pub fn usage(&self) -> IsolateUsage {
+        let cpu = self.0.clock.get().map(|clock| clock.read()).unwrap_or_default();
+        IsolateUsage {
+            cpu_us: cpu.as_micros() as u64,
+            heap_bytes: self.0.heap_bytes.load(Relaxed),
+            buffer_bytes: self.0.buffer_bytes.load(Relaxed),
+            pid: std::process::id(),
+        }
+    }
+
+    /// The extension's child processes, counted up to one more than `most`.
+    pub fn count_children(&self, most: usize) -> usize {
+        let threads = self.0.state.lock().map(|state| state.threads.clone()).unwrap_or_default();
+        children::count(&threads, most)
+    }
+
+    /// Has the isolate on the given thread measured in the middle of what it is doing.
+    pub fn measure(&self, thread: i32) {
+        let Ok(state) = self.0.state.lock() else { return };
+        let Some(place) = state.place(thread) else { return };
+        if place.is_measuring.swap(true, Relaxed) {
+            return;
+        }
+        let (inner, is_measuring) = (Arc::downgrade(&self.0), place.is_measuring.clone());
+        interrupt::request(&place.handle, move |isolate| {
+            is_measuring.store(false, Relaxed);
+            if let Some(terminator) = Self::upgrade(&inner) {
+                terminator.measure_now(isolate);
+            }
+        });
+    }
+
+    /// Measures the isolate of the calling thread.
+    pub fn measure_now(&self, isolate: &mut v8::Isolate) {
+        let limit = self.limits().map_or(usize::MAX, |limits| limits.buffer_bytes);
+        let thread = children::current_thread();
+        let Memory { heap, external } = interrupt::memory(isolate, limit);
+        let is_own =
+            self.0.state.lock().is_ok_and(|state| {
+                state.places.first().is_some_and(|place| place.thread == thread)
+            });
+        if is_own {
+            self.0.heap_bytes.store(heap as u64, Relaxed);
+            self.0.buffer_bytes.store(external as u64, Relaxed);
+        }
+        if external > limit {
+            self.breach_on(thread, buffer_breach(limit));
+        }
+    }
+
+    /// The isolate of the calling thread asked for more memory outside the heap than it may have.
+    pub fn breach_buffers(&self) {
+        let limit = self.limits().map_or(usize::MAX, |limits| limits.buffer_bytes);
+        self.breach_on(children::current_thread(), buffer_breach(limit));
+    }
+}
+
+fn buffer_breach(limit: usize) -> Breach {
+    let megabytes = limit / (1024 * 1024);
+    let allowed = format!("its memory outside the heap reached the limit of {megabytes} MB");
+    limits::breach("buffer-mb", allowed)
+}
+
+impl State {
+    /// Stops the extension's own scripts and its processes, and wakes its thread.
+    fn end(&mut self, reason: EndReason) {
+        // A limit that was reached first is the reason, with or without a stack.
+        let reason = match self.pending.take() {
+            Some(pending) => {
+                self.stop_scripts(pending.thread);
+                EndReason::Limit(pending.breach)
+            }
+            None => reason,
+        };
+        let reason = self.reason.get_or_insert(reason);
+        let too_many = matches!(reason, EndReason::Limit(breach) if breach.limit == "children");
+        // A synchronous child process would hold the thread as long as it runs.
+        let kill = if too_many { children::kill_even_detached } else { children::kill_all };
+        self.threads.iter().for_each(|&thread| kill(thread));
+        self.places.iter().filter(|place| !place.is_worker).for_each(Place::stop_scripts);
+        if let Some(waker) = self.wake.take() {
+            waker.wake();
+        }
+    }
+
+    fn stop_scripts(&self, thread: i32) {
+        if let Some(place) = self.place(thread) {
+            place.stop_scripts();
+        }
+    }
+
+    fn place(&self, thread: i32) -> Option<&Place> {
+        self.places.iter().find(|place| place.thread == thread)
+    }
+}
+
+impl Place {
+    fn here(handle: v8::IsolateHandle, is_worker: bool) -> Self {
+        Self { thread: children::current_thread(), is_worker, handle, is_measuring: Arc::default() }
+    }
+
+    fn stop_scripts(&self) {
+        self.handle.terminate_execution();
+    }
+}
+
+/// A worker's thread belongs to its extension until this is dropped, on that thread.
+pub struct WorkerSeat {
+    terminator: Terminator,
+    thread: i32,
+    clock: Arc<CpuClock>,
+    _watch: Option<Watch>,
+}
+
+impl Drop for WorkerSeat {
+    fn drop(&mut self) {
+        self.clock.stop();
+        let Ok(mut state) = self.terminator.0.state.lock() else { return };
+        state.places.retain(|place| place.thread != self.thread);
+        state.threads.retain(|&thread| thread != self.thread);
+        drop(state);
+        // Once the thread is gone nobody knows whose its processes are.
+        children::kill_all(self.thread);
+    }
+}

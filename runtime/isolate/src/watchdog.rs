@@ -1,0 +1,368 @@
+//! One watcher for all isolates: it notices those that do not return to their event loop, and those with too
+//! many child processes.
+//!
+//! An isolate at rest costs it one look at a number, a worker at rest one at its clock. An isolate in a turn
+//! costs it a look at its clock, too, and one in a long turn is asked to measure its memory.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+use crate::background;
+use crate::floor::CpuClock;
+use crate::limits;
+use crate::limits::BUSY_AFTER;
+use crate::limits::CHILDREN_INTERVAL;
+use crate::limits::WATCH_IDLE_INTERVAL;
+use crate::limits::WATCH_INTERVAL;
+use crate::message::Breach;
+use crate::message::IsolateLimits;
+use crate::priority;
+use crate::thread::Terminator;
+
+/// Counts the turns of an event loop: odd while one is going on, even at rest. Only the isolate's thread
+/// writes; anybody may read, another process too if the number is in memory that both have.
+pub struct TurnFlag {
+    count: *const AtomicU32,
+    /// Keeps the number where it is.
+    _keep: Arc<dyn Send + Sync>,
+}
+
+// SAFETY: the pointer is to an atomic number, which threads may share, and what keeps it there may be shared
+// too.
+unsafe impl Send for TurnFlag {}
+// SAFETY: as above.
+unsafe impl Sync for TurnFlag {}
+
+impl Default for TurnFlag {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TurnFlag {
+    /// A flag with memory of its own, at rest.
+    pub fn new() -> Self {
+        let own = Arc::new(AtomicU32::new(0));
+        Self { count: Arc::as_ptr(&own), _keep: own }
+    }
+
+    /// A flag somewhere else.
+    ///
+    /// # Safety
+    ///
+    /// The number must be there, aligned and written by nobody else, as long as `keep` lives.
+    pub unsafe fn at(count: *const AtomicU32, keep: Arc<dyn Send + Sync>) -> Self {
+        Self { count, _keep: keep }
+    }
+
+    /// The number of the turn; odd while it is going on.
+    pub fn count(&self) -> u32 {
+        self.number().load(Relaxed)
+    }
+
+    /// A turn begins; it is over when the result is dropped.
+    pub fn enter(&self) -> Turn<'_> {
+        let number = self.number();
+        number.store(number.load(Relaxed) | 1, Relaxed);
+        Turn(number)
+    }
+
+    fn number(&self) -> &AtomicU32 {
+        // SAFETY: whoever made the flag said that the number is there as long as the flag is.
+        unsafe { &*self.count }
+    }
+}
+
+/// A turn that is going on.
+pub struct Turn<'a>(&'a AtomicU32);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store((self.0.load(Relaxed) | 1).wrapping_add(1), Relaxed);
+    }
+}
+
+/// Asks an event loop that is not ours whether it still turns. The answer comes from a task on that loop.
+#[derive(Default)]
+pub struct Heartbeat {
+    asked: AtomicU32,
+    answered: AtomicU32,
+    question: Notify,
+}
+
+impl Heartbeat {
+    /// Answers for as long as the event loop is there that runs this.
+    pub async fn answer(self: Arc<Self>) {
+        loop {
+            self.question.notified().await;
+            self.answered.store(self.asked.load(Relaxed), Relaxed);
+        }
+    }
+
+    fn ask(&self) {
+        self.asked.fetch_add(1, Relaxed);
+        self.question.notify_one();
+    }
+
+    fn is_answered(&self) -> bool {
+        self.asked.load(Relaxed) == self.answered.load(Relaxed)
+    }
+}
+
+/// How an event loop shows that it turns.
+pub enum Signs {
+    /// It counts its turns: the extension's own.
+    Turns(Arc<TurnFlag>),
+    /// It answers: a worker's, which deno_runtime runs.
+    Answers(Arc<Heartbeat>),
+}
+
+/// CPU time that a worker must have used before it is asked. Answering takes some itself, and must not be
+/// the reason to ask again.
+const WORTH_ASKING: Duration = Duration::from_millis(5);
+
+/// One event loop that is watched.
+struct Subject {
+    id: u64,
+    terminator: Terminator,
+    thread: i32,
+    clock: Arc<CpuClock>,
+    signs: Signs,
+    limits: IsolateLimits,
+    /// The turn it was last seen in.
+    turn: u32,
+    /// The CPU time it had used when it was first seen in that turn, or asked.
+    cpu: Duration,
+    counted_at: Option<Instant>,
+    /// Whether its thread has a lower priority.
+    lowered: bool,
+}
+
+/// What an event loop is found doing.
+#[derive(PartialEq, Eq)]
+enum Doing {
+    /// Nothing, since the last look.
+    Rest,
+    /// Something else than at the last look.
+    Work,
+    /// Still the same as at the last look.
+    LongTurn,
+}
+
+impl Subject {
+    /// Looks once; false if it was at rest.
+    fn look(&mut self, now: Instant) -> bool {
+        let doing = self.find();
+        if doing != Doing::LongTurn && std::mem::take(&mut self.lowered) {
+            priority::restore(self.thread);
+        }
+        match doing {
+            Doing::Rest => return false,
+            Doing::Work => {}
+            Doing::LongTurn => self.judge_turn(),
+        }
+        if self.counted_at.is_none_or(|at| now.duration_since(at) >= CHILDREN_INTERVAL) {
+            self.counted_at = Some(now);
+            self.judge_children();
+        }
+        true
+    }
+
+    fn find(&mut self) -> Doing {
+        match &self.signs {
+            Signs::Turns(flag) => {
+                let turn = flag.count();
+                let is_inside = turn % 2 == 1;
+                if turn == self.turn {
+                    return if is_inside { Doing::LongTurn } else { Doing::Rest };
+                }
+                self.turn = turn;
+                if is_inside {
+                    self.cpu = self.clock.read();
+                }
+                Doing::Work
+            }
+            Signs::Answers(heartbeat) => {
+                if !heartbeat.is_answered() {
+                    return Doing::LongTurn;
+                }
+                let cpu = self.clock.read();
+                if cpu.saturating_sub(self.cpu) < WORTH_ASKING {
+                    return Doing::Rest;
+                }
+                self.cpu = cpu;
+                heartbeat.ask();
+                Doing::Work
+            }
+        }
+    }
+
+    fn judge_turn(&mut self) {
+        let allowed = Duration::from_millis(self.limits.cpu_ms);
+        let used = self.clock.read().saturating_sub(self.cpu);
+        if used >= BUSY_AFTER && !std::mem::replace(&mut self.lowered, true) {
+            priority::lower(self.thread);
+        }
+        if used >= allowed {
+            self.terminator.breach_on(self.thread, self.cpu_breach());
+        } else if cfg!(feature = "v8") {
+            // What is outside QuickJS's heap is not counted, and measuring it takes long.
+            self.terminator.measure(self.thread);
+        }
+    }
+
+    fn cpu_breach(&self) -> Breach {
+        let time = show_time(self.limits.cpu_ms);
+        let allowed = match self.signs {
+            Signs::Turns(_) => {
+                format!("its code ran for {time} of CPU time without returning to the event loop")
+            }
+            Signs::Answers(_) => format!(
+                "a worker of it ran for {time} of CPU time without returning to its event loop"
+            ),
+        };
+        limits::breach("cpu-ms", allowed)
+    }
+
+    fn judge_children(&self) {
+        let most = self.limits.children;
+        if self.terminator.count_children(most) > most {
+            let allowed = format!("it had more than {most} child processes");
+            self.terminator.breach_on(self.thread, limits::breach("children", allowed));
+        }
+    }
+}
+
+/// `10 s`, `250 ms`.
+fn show_time(milliseconds: u64) -> String {
+    match milliseconds {
+        0 => "0 ms".to_owned(),
+        time if time % 1000 == 0 => format!("{} s", time / 1000),
+        time => format!("{time} ms"),
+    }
+}
+
+/// Everything that is watched.
+struct Watched {
+    subjects: Vec<Subject>,
+    next_id: u64,
+    /// Whether the watcher's task exists; it ends when nothing is left to watch.
+    is_running: bool,
+}
+
+static WATCHED: Mutex<Watched> =
+    Mutex::new(Watched { subjects: Vec::new(), next_id: 0, is_running: false });
+
+/// An event loop is watched until this is dropped.
+pub struct Watch(u64);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Ok(mut watched) = WATCHED.lock() {
+            watched.subjects.retain(|subject| subject.id != self.0);
+        }
+    }
+}
+
+/// Watches the event loop of the thread with the given number and clock.
+pub fn watch(
+    terminator: &Terminator,
+    thread: i32,
+    clock: Arc<CpuClock>,
+    signs: Signs,
+    limits: IsolateLimits,
+) -> Watch {
+    // The lock is poisoned only if we panicked; then nothing is watched.
+    let Ok(mut watched) = WATCHED.lock() else { return Watch(u64::MAX) };
+    let id = watched.next_id;
+    watched.next_id += 1;
+    let (turn, cpu) = (0, clock.read());
+    let terminator = terminator.clone();
+    let counted_at = None;
+    watched.subjects.push(Subject {
+        id,
+        terminator,
+        thread,
+        clock,
+        signs,
+        limits,
+        turn,
+        cpu,
+        counted_at,
+        lowered: false,
+    });
+    if !std::mem::replace(&mut watched.is_running, true) {
+        background::spawn(run());
+    }
+    Watch(id)
+}
+
+async fn run() {
+    let mut interval = WATCH_INTERVAL;
+    loop {
+        tokio::time::sleep(interval).await;
+        let Ok(mut watched) = WATCHED.lock() else { return };
+        if watched.subjects.is_empty() {
+            watched.is_running = false;
+            return;
+        }
+        let now = Instant::now();
+        let mut is_busy = false;
+        for subject in &mut watched.subjects {
+            is_busy |= subject.look(now);
+        }
+        interval = if is_busy { WATCH_INTERVAL } else { WATCH_IDLE_INTERVAL };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_odd_while_it_goes_on() {
+        let flag = TurnFlag::new();
+        assert_eq!(flag.count(), 0);
+        let turn = flag.enter();
+        assert_eq!(flag.count(), 1);
+        drop(turn);
+        assert_eq!(flag.count(), 2);
+        drop(flag.enter());
+        assert_eq!(flag.count(), 4);
+    }
+
+    #[test]
+    fn a_flag_can_be_elsewhere() {
+        let memory: Arc<[AtomicU32; 2]> = Arc::default();
+        // SAFETY: the number lives as long as the array, and only the flag writes it.
+        let flag = unsafe { TurnFlag::at(&memory[1], memory.clone()) };
+        let _turn = flag.enter();
+        assert_eq!((memory[0].load(Relaxed), memory[1].load(Relaxed)), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn an_event_loop_that_turns_answers() {
+        let heartbeat = Arc::new(Heartbeat::default());
+        let task = tokio::spawn(heartbeat.clone().answer());
+        assert!(heartbeat.is_answered());
+        heartbeat.ask();
+        assert!(!heartbeat.is_answered());
+        while !heartbeat.is_answered() {
+            tokio::task::yield_now().await;
+        }
+        task.abort();
+    }
+
+    #[test]
+    fn times_are_shown_in_the_unit_that_fits() {
+        assert_eq!(show_time(10_000), "10 s");
+        assert_eq!(show_time(1_500), "1500 ms");
+        assert_eq!(show_time(0), "0 ms");
+    }
+}
