@@ -1,0 +1,266 @@
+//! Where isolates live: in this process, or in one of their own.
+//!
+//! Inside a JavaScript engine some failures end the whole process. So the `tenon` program keeps isolates in
+//! a child process (`tenon isolate-host`), and starts another when that one dies; the session, the agent and
+//! the person's side live on. A program that embeds the session may have them in its own process.
+
+mod descriptors;
+mod process;
+mod remote;
+mod serve;
+mod slots;
+mod wire;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::Weak;
+use std::time::Duration;
+use std::time::Instant;
+
+use tenon_isolate::Isolate;
+use tenon_isolate::Launcher;
+use tenon_isolate::Spare;
+use tenon_isolate::TurnFlag;
+use tenon_isolate::message::FromIsolate;
+use tenon_isolate::message::IsolateUsage;
+use tenon_isolate::message::LoadSpec;
+use tenon_isolate::message::ToIsolate;
+
+pub use process::COMMAND;
+use process::HostProcess;
+use remote::Remote;
+pub use remote::Unsent;
+pub use serve::serve;
+pub use serve::serve_if_asked;
+use slots::Slot;
+use slots::Slots;
+
+/// How long a new isolate host may take to answer when it is tried out.
+const PROBE_DEADLINE: Duration = Duration::from_secs(20);
+
+/// Starts isolates. Clones share the process that isolates live in.
+#[derive(Clone)]
+pub struct Isolates(Arc<Where>);
+
+enum Where {
+    Here(Launcher),
+    There(Fleet),
+}
+
+/// The processes that isolates live in.
+struct Fleet {
+    program: PathBuf,
+    spare: Spare,
+    /// The process that extensions share, once there is one.
+    shared: Mutex<Option<Arc<HostProcess>>>,
+    /// Those that have one for themselves.
+    own: Mutex<Vec<Weak<HostProcess>>>,
+}
+
+/// With whom an isolate lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Company {
+    /// With the others.
+    Shared,
+    /// Alone.
+    Own,
+}
+
+/// An isolate could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("no isolate could be started: {0}")]
+pub struct StartError(String);
+
+impl Isolates {
+    /// Isolates in this process. The engine must have been initialised on the main thread.
+    pub fn in_process(spare: Spare) -> Self {
+        Self(Arc::new(Where::Here(Launcher::new(spare))))
+    }
+
+    /// Isolates in a process of their own: `PROGRAM isolate-host`, which calls [`serve`]. It is started when
+    /// it is first needed, and again whenever it has died.
+    pub fn process(program: PathBuf, spare: Spare) -> Self {
+        let fleet = Fleet { program, spare, shared: Mutex::default(), own: Mutex::default() };
+        Self(Arc::new(Where::There(fleet)))
+    }
+
+    /// The processes that isolates live in, if it is not this one.
+    pub fn pids(&self) -> Vec<u32> {
+        let Where::There(fleet) = &*self.0 else { return Vec::new() };
+        let shared = fleet.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut own = fleet.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.retain(|host| host.strong_count() > 0);
+        let own = own.iter().filter_map(Weak::upgrade);
+        shared
+            .into_iter()
+            .chain(own)
+            .filter(|host| host.is_alive())
+            .map(|host| host.pid())
+            .collect()
+    }
+
+    /// Tries whether an isolate host can be started, and how long it takes until it answers.
+    pub async fn probe(&self) -> Result<Duration, String> {
+        let started = Instant::now();
+        let Where::There(fleet) = &*self.0 else { return Ok(Duration::ZERO) };
+        let host = fleet.shared().map_err(|error| error.to_string())?;
+        tokio::select! {
+            answer = tokio::time::timeout(PROBE_DEADLINE, host.await_spare()) => match answer {
+                Ok(()) if host.is_alive() => Ok(started.elapsed()),
+                Ok(()) => Err(host.died().await.how),
+                Err(_) => Err(format!("it did not answer within {PROBE_DEADLINE:?}")),
+            },
+            death = host.died() => Err(death.how),
+        }
+    }
+
+    /// Waits until the spare isolate, if one is kept, is ready.
+    pub async fn wait_for_spare(&self) {
+        match &*self.0 {
+            Where::Here(launcher) => launcher.wait_for_spare().await,
+            Where::There(fleet) => {
+                if let Ok(host) = fleet.shared() {
+                    host.await_spare().await;
+                }
+            }
+        }
+    }
+
+    /// Puts an extension into an isolate. Its messages go to `receive`; the last is `Ended`. Must be called
+    /// inside a tokio runtime.
+    pub(crate) fn start(
+        &self,
+        spec: LoadSpec,
+        company: Company,
+        receive: impl Fn(FromIsolate) + Send + Sync + 'static,
+    ) -> Result<Handle, StartError> {
+        let failed = |error: &dyn std::fmt::Display| StartError(error.to_string());
+        match &*self.0 {
+            Where::Here(launcher) => {
+                launcher.start(spec, receive).map(Handle::Here).map_err(|error| failed(&error))
+            }
+            Where::There(fleet) => {
+                let host = match company {
+                    Company::Shared => fleet.shared(),
+                    Company::Own => fleet.another(),
+                };
+                let host = host.map_err(|error| failed(&error))?;
+                Remote::start(host, company == Company::Own, spec, receive)
+                    .map(Handle::There)
+                    .map_err(|error| failed(&error))
+            }
+        }
+    }
+}
+
+impl Fleet {
+    /// The process that extensions share; a new one if there is none, or if it has died.
+    fn shared(&self) -> std::io::Result<Arc<HostProcess>> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(host) = shared.as_ref().filter(|host| host.is_alive()) {
+            return Ok(host.clone());
+        }
+        let host = HostProcess::start(&self.program, self.spare)?;
+        *shared = Some(host.clone());
+        Ok(host)
+    }
+
+    /// A process for one extension; it ends with the isolate.
+    fn another(&self) -> std::io::Result<Arc<HostProcess>> {
+        let host = HostProcess::start(&self.program, Spare::None)?;
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.retain(|host| host.strong_count() > 0);
+        own.push(Arc::downgrade(&host));
+        Ok(host)
+    }
+}
+
+/// A running isolate. Dropping it ends the isolate without ceremony.
+pub(crate) enum Handle {
+    Here(Isolate),
+    There(Remote),
+}
+
+impl Handle {
+    /// Sends a message. An isolate that has ended ignores it.
+    pub fn send(&self, message: ToIsolate) -> Result<(), Unsent> {
+        match self {
+            Self::Here(isolate) => {
+                isolate.send(message);
+                Ok(())
+            }
+            Self::There(remote) => remote.send(&message),
+        }
+    }
+
+    /// Lets the extension say goodbye, and ends it; by force when it does not answer. Its requests can be
+    /// answered until then.
+    pub fn stop(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        match self {
+            Self::Here(isolate) => Box::pin(isolate.stop()),
+            Self::There(remote) => Box::pin(remote.stop()),
+        }
+    }
+
+    /// Says whether the start deadline counts: not while a person is asked about the extension.
+    pub fn hold_start(&self, held: bool) {
+        match self {
+            Self::Here(isolate) => isolate.hold_start(held),
+            Self::There(remote) => remote.hold_start(held),
+        }
+    }
+
+    /// The process it is in.
+    pub fn pid(&self) -> u32 {
+        match self {
+            Self::Here(_) => std::process::id(),
+            Self::There(remote) => remote.host().pid(),
+        }
+    }
+
+    /// Something to ask for what it uses, without holding on to the isolate.
+    pub fn gauge(&self) -> Gauge {
+        match self {
+            Self::Here(isolate) => Gauge::Here(isolate.usage()),
+            Self::There(remote) => Gauge::There(remote.host().clone(), remote.id()),
+        }
+    }
+}
+
+/// What an isolate uses, or whom to ask.
+pub(crate) enum Gauge {
+    Here(IsolateUsage),
+    There(Arc<HostProcess>, process::IsolateId),
+}
+
+/// What isolates use; every process is asked once.
+pub(crate) async fn measure(gauges: Vec<Gauge>) -> Vec<IsolateUsage> {
+    let mut asked: Vec<(u32, std::collections::HashMap<_, _>)> = Vec::new();
+    let mut all = Vec::with_capacity(gauges.len());
+    for gauge in gauges {
+        match gauge {
+            Gauge::Here(usage) => all.push(usage),
+            Gauge::There(host, id) => {
+                let known = asked.iter().position(|(pid, _)| *pid == host.pid());
+                let known = match known {
+                    Some(known) => known,
+                    None => {
+                        asked.push((host.pid(), host.usage().await));
+                        asked.len() - 1
+                    }
+                };
+                all.push(asked[known].1.get(&id).copied().unwrap_or_default());
+            }
+        }
+    }
+    all
+}
+
+/// The word in shared memory that says whether an isolate's code is running.
+fn turn_word(slots: Arc<Slots>, slot: Slot) -> Option<TurnFlag> {
+    let word = std::ptr::from_ref(slots.word(slot)?);
+    // SAFETY: the word is inside the mapping that `slots` keeps for as long as the flag lives.
+    Some(unsafe { TurnFlag::at(word, slots) })
+}

@@ -1,0 +1,312 @@
+//! Messages as bytes, for the socket between a session and an isolate in another process.
+//!
+//! A frame is a length, a tag and a body. What is sent all the time (calls, replies, events) is written as
+//! it is, because its text is JSON already and would only be escaped and copied; everything else is JSON.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tenon_isolate::limits::MAX_MESSAGE_BYTES;
+use tenon_isolate::message::CallKind;
+use tenon_isolate::message::FromIsolate;
+use tenon_isolate::message::ToIsolate;
+
+/// Bytes before a frame's body: its length, which counts the tag, and the tag.
+const HEADER: usize = 5;
+
+const JSON: u8 = 0;
+const CALL: u8 = 1;
+const EVENTS: u8 = 2;
+const ANSWER: u8 = 3;
+const REPLY: u8 = 4;
+const EVENTS_SEEN: u8 = 5;
+const REQUEST: u8 = 6;
+
+/// A frame that is no message.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// Longer than any message may be.
+    #[error("a message of {0} bytes is longer than {MAX_MESSAGE_BYTES}")]
+    TooLong(usize),
+    /// Not what was agreed on.
+    #[error("a message cannot be read: {0}")]
+    Garbled(String),
+}
+
+fn garbled(what: impl std::fmt::Display) -> WireError {
+    WireError::Garbled(what.to_string())
+}
+
+/// What can be sent as a frame.
+pub trait Message: Sized {
+    /// Writes the body and returns the tag.
+    fn write(&self, body: &mut Vec<u8>) -> u8;
+    /// Reads a body.
+    fn read(tag: u8, body: &[u8]) -> Result<Self, WireError>;
+}
+
+/// A message as a frame.
+pub fn encode(message: &impl Message) -> Result<Vec<u8>, WireError> {
+    let mut frame = vec![0; HEADER];
+    let tag = message.write(&mut frame);
+    let length = frame.len() - HEADER + 1;
+    if length > MAX_MESSAGE_BYTES {
+        return Err(WireError::TooLong(length));
+    }
+    frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
+    frame[4] = tag;
+    Ok(frame)
+}
+
+/// Takes bytes as they come and gives whole messages.
+#[derive(Default)]
+pub struct Decoder {
+    bytes: Vec<u8>,
+    /// Where the first byte is that was not given yet.
+    start: usize,
+}
+
+impl Decoder {
+    /// Room for at least one more read; what is read into it is then made known by [`Decoder::filled`].
+    pub fn room(&mut self) -> &mut Vec<u8> {
+        if self.start > 0 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        self.bytes.reserve(16 * 1024);
+        &mut self.bytes
+    }
+
+    /// The next whole message.
+    pub fn next<M: Message>(&mut self) -> Result<Option<M>, WireError> {
+        let rest = &self.bytes[self.start..];
+        let Some(length) = rest.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > MAX_MESSAGE_BYTES {
+            return Err(WireError::TooLong(length));
+        }
+        let Some(frame) = rest.get(4..4 + length) else { return Ok(None) };
+        let Some((tag, body)) = frame.split_first() else { return Err(garbled("an empty frame")) };
+        let message = M::read(*tag, body)?;
+        self.start += 4 + length;
+        Ok(Some(message))
+    }
+}
+
+fn write_json(value: &impl Serialize, body: &mut Vec<u8>) -> u8 {
+    // Plain data always has a JSON text, and a vector takes every byte.
+    let _ = serde_json::to_writer(body, value);
+    JSON
+}
+
+fn read_json<T: DeserializeOwned>(tag: u8, body: &[u8]) -> Result<T, WireError> {
+    if tag != JSON {
+        return Err(garbled(format!("the tag {tag}")));
+    }
+    serde_json::from_slice(body).map_err(garbled)
+}
+
+/// A number at the front, and what follows it.
+fn number(body: &[u8]) -> Result<(u64, &[u8]), WireError> {
+    let (number, rest) = body.split_first_chunk::<8>().ok_or_else(|| garbled("too short"))?;
+    Ok((u64::from_le_bytes(*number), rest))
+}
+
+fn byte(body: &[u8]) -> Result<(u8, &[u8]), WireError> {
+    body.split_first().map(|(byte, rest)| (*byte, rest)).ok_or_else(|| garbled("too short"))
+}
+
+fn text(body: &[u8]) -> Result<String, WireError> {
+    String::from_utf8(body.to_vec()).map_err(garbled)
+}
+
+/// The kinds of calls, by their number on the wire.
+const KINDS: [CallKind; 5] =
+    [CallKind::Tool, CallKind::Hook, CallKind::Command, CallKind::Canvas, CallKind::Handler];
+
+impl Message for ToIsolate {
+    fn write(&self, body: &mut Vec<u8>) -> u8 {
+        match self {
+            Self::Call { call, kind, payload } => {
+                body.extend_from_slice(&call.to_le_bytes());
+                body.push(KINDS.iter().position(|known| known == kind).unwrap_or_default() as u8);
+                body.extend_from_slice(payload.as_bytes());
+                CALL
+            }
+            Self::Events { batch } => {
+                body.extend_from_slice(batch.as_bytes());
+                EVENTS
+            }
+            Self::Answer { request, result } => {
+                body.extend_from_slice(&request.to_le_bytes());
+                body.push(result.is_ok().into());
+                match result {
+                    Ok(value) => drop(write_json(value, body)),
+                    Err(message) => body.extend_from_slice(message.as_bytes()),
+                }
+                ANSWER
+            }
+            Self::Cancel { .. } | Self::Stop => write_json(self, body),
+        }
+    }
+
+    fn read(tag: u8, body: &[u8]) -> Result<Self, WireError> {
+        Ok(match tag {
+            CALL => {
+                let (call, rest) = number(body)?;
+                let (kind, payload) = byte(rest)?;
+                let kind = *KINDS.get(kind as usize).ok_or_else(|| garbled("a kind of call"))?;
+                Self::Call { call, kind, payload: text(payload)? }
+            }
+            EVENTS => Self::Events { batch: text(body)? },
+            ANSWER => {
+                let (request, rest) = number(body)?;
+                let (ok, rest) = byte(rest)?;
+                let result = if ok == 1 { Ok(read_json(JSON, rest)?) } else { Err(text(rest)?) };
+                Self::Answer { request, result }
+            }
+            tag => read_json(tag, body)?,
+        })
+    }
+}
+
+impl Message for FromIsolate {
+    fn write(&self, body: &mut Vec<u8>) -> u8 {
+        match self {
+            Self::Reply { call, result: Ok(value) } => {
+                body.extend_from_slice(&call.to_le_bytes());
+                body.extend_from_slice(value.as_bytes());
+                REPLY
+            }
+            Self::EventsSeen => EVENTS_SEEN,
+            Self::Request { request, method, params } => {
+                body.extend_from_slice(&request.to_le_bytes());
+                body.extend_from_slice(&(method.len() as u64).to_le_bytes());
+                body.extend_from_slice(method.as_bytes());
+                write_json(params, body);
+                REQUEST
+            }
+            other => write_json(other, body),
+        }
+    }
+
+    fn read(tag: u8, body: &[u8]) -> Result<Self, WireError> {
+        Ok(match tag {
+            REPLY => {
+                let (call, value) = number(body)?;
+                Self::Reply { call, result: Ok(text(value)?) }
+            }
+            EVENTS_SEEN => Self::EventsSeen,
+            REQUEST => {
+                let (request, rest) = number(body)?;
+                let (length, rest) = number(rest)?;
+                let (method, params) =
+                    rest.split_at_checked(length as usize).ok_or_else(|| garbled("too short"))?;
+                Self::Request { request, method: text(method)?, params: read_json(JSON, params)? }
+            }
+            tag => read_json(tag, body)?,
+        })
+    }
+}
+
+/// A message that is only ever JSON.
+pub struct Json<T>(pub T);
+
+impl<T: Serialize + DeserializeOwned> Message for Json<T> {
+    fn write(&self, body: &mut Vec<u8>) -> u8 {
+        write_json(&self.0, body)
+    }
+
+    fn read(tag: u8, body: &[u8]) -> Result<Self, WireError> {
+        read_json(tag, body).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use serde_json::json;
+    use tenon_isolate::message::Breach;
+    use tenon_isolate::message::EndReason;
+    use tenon_isolate::message::LoadedFile;
+    use tenon_isolate::message::LogLevel;
+    use tenon_isolate::message::LogRecord;
+    use tenon_isolate::message::ReadyReport;
+    use tenon_isolate::message::ScriptError;
+
+    use super::*;
+
+    fn round<M: Message + serde::Serialize>(message: &M) {
+        let frame = encode(message).unwrap();
+        let mut decoder = Decoder::default();
+        // Byte by byte: a message is given when its last byte has come, not before.
+        for (index, byte) in frame.iter().enumerate() {
+            decoder.room().push(*byte);
+            let next = decoder.next::<M>().unwrap();
+            assert_eq!(next.is_some(), index + 1 == frame.len());
+            if let Some(next) = next {
+                assert_eq!(
+                    serde_json::to_value(next).unwrap(),
+                    serde_json::to_value(message).unwrap()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_message_arrives_as_it_was_sent() {
+        for kind in KINDS {
+            round(&ToIsolate::Call { call: 7, kind, payload: "{\"a\":\"é\\n\"}".into() });
+        }
+        round(&ToIsolate::Events { batch: "[1,2]".into() });
+        round(&ToIsolate::Answer { request: 1, result: Ok(json!({ "x": [null] })) });
+        round(&ToIsolate::Answer { request: 1, result: Err("no".into()) });
+        round(&ToIsolate::Cancel { call: 9, reason: "why".into() });
+        round(&ToIsolate::Stop);
+        round(&FromIsolate::Reply { call: 3, result: Ok("[]".into()) });
+        round(&FromIsolate::Reply { call: 3, result: Err(ScriptError::message("boom")) });
+        round(&FromIsolate::EventsSeen);
+        let ends = [
+            EndReason::Stopped,
+            EndReason::Script(ScriptError::message("boom")),
+            EndReason::Exited { code: 1, joined: true },
+            EndReason::NoJoin { deadline_ms: 1 },
+            EndReason::Terminated { reason: "why".into() },
+            EndReason::Limit(Breach {
+                limit: "cpu-ms".into(),
+                allowed: "much".into(),
+                stack: "at x".into(),
+            }),
+            EndReason::HostDied { how: "so".into(), running: true },
+            EndReason::Setup { message: "no".into() },
+        ];
+        for end in ends {
+            round(&FromIsolate::Ended(end));
+        }
+        round(&FromIsolate::Log(LogRecord { level: LogLevel::Info, text: "x".into() }));
+        let (wall_us, cpu_us, from_spare) = (1, 2, true);
+        round(&FromIsolate::Ready(ReadyReport { wall_us, cpu_us, from_spare }));
+        let file = LoadedFile { path: "/x".into(), hash: String::new() };
+        round(&FromIsolate::Loaded { files: vec![file] });
+        let params = json!({ "deep": [{}] });
+        round(&FromIsolate::Request { request: 4, method: "session.join".into(), params });
+    }
+
+    #[test]
+    fn a_value_nested_as_deep_as_json_may_be_arrives() {
+        let mut value = Value::Null;
+        for _ in 0..126 {
+            value = json!([value]);
+        }
+        round(&ToIsolate::Answer { request: 1, result: Ok(value) });
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_or_no_message_is_refused() {
+        let mut decoder = Decoder::default();
+        decoder.room().extend_from_slice(&u32::MAX.to_le_bytes());
+        assert!(matches!(decoder.next::<ToIsolate>(), Err(WireError::TooLong(_))));
+        let mut decoder = Decoder::default();
+        decoder.room().extend_from_slice(&[2, 0, 0, 0, 99, 1]);
+        assert!(matches!(decoder.next::<ToIsolate>(), Err(WireError::Garbled(_))));
+    }
+}
