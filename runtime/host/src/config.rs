@@ -19,6 +19,58 @@ pub struct Config {
     /// By extension: `scope:name`, or a name for every scope. `"*"` is for all others.
     #[serde(default)]
     pub extensions: BTreeMap<String, ExtensionConfig>,
+    /// What is needed before a repository's extensions run.
+    #[serde(default)]
+    pub trust: TrustConfig,
+    /// How changes on disk are noticed.
+    #[serde(default)]
+    pub reload: ReloadConfig,
+}
+
+/// What is needed before a repository's extensions run.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TrustConfig {
+    /// Ask for every extension that is new or has changed, not once for the workspace.
+    #[serde(default)]
+    pub review: bool,
+}
+
+/// How changes on disk are noticed.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ReloadConfig {
+    /// By the system's notifications, by looking again and again, or not at all.
+    #[serde(default)]
+    pub watch: Watch,
+    /// How long it must be quiet before changes count, in milliseconds.
+    pub debounce_ms: Option<u32>,
+    /// How often to look, where it is done by looking, in milliseconds.
+    pub poll_ms: Option<u32>,
+}
+
+/// How changes on disk are noticed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Watch {
+    /// The system says so; where it cannot, by looking.
+    #[default]
+    Auto,
+    /// By looking again and again: for network file systems, which say nothing.
+    Poll,
+    /// Not at all.
+    Off,
+}
+
+/// Where an extension's isolate lives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// With the others.
+    #[default]
+    Shared,
+    /// In a process of its own.
+    OwnProcess,
 }
 
 /// What the user has configured for one extension: a profile, what is different from it, and limits.
@@ -59,6 +111,21 @@ pub struct ExtensionConfig {
     pub deny_env: Vec<String>,
     /// The largest heap, in megabytes.
     pub heap_mb: Option<u32>,
+    /// The most memory outside the heap, in megabytes.
+    pub buffer_mb: Option<u32>,
+    /// The most CPU time without returning to the event loop, in milliseconds.
+    pub cpu_ms: Option<u32>,
+    /// The most child processes at a time.
+    pub children: Option<u32>,
+    /// Log lines per second that are kept.
+    pub log_lines_per_second: Option<u32>,
+    /// The longest result of a tool, in kilobytes.
+    pub result_kb: Option<u32>,
+    /// How long a call of its tools may take, in milliseconds; for ever if it is not set.
+    pub tool_deadline_ms: Option<u32>,
+    /// Where its isolate lives.
+    #[serde(default)]
+    pub isolation: Isolation,
     /// How long it may take to join, in seconds.
     pub start_deadline_s: Option<u32>,
     /// How long its hooks may take, in milliseconds.

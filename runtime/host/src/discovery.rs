@@ -1,12 +1,14 @@
 //! Finding extensions: which folders there are, and which file each one starts from.
 
 use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
+use std::fs::DirEntry;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use walkdir::WalkDir;
 
 /// The names an entry file may have, best first.
 pub const ENTRY_FILES: [&str; 4] =
@@ -22,6 +24,8 @@ pub enum Scope {
     Project,
     /// In a folder named on the command line.
     Folder,
+    /// In the session's own folder.
+    Session,
 }
 
 impl fmt::Display for Scope {
@@ -30,6 +34,7 @@ impl fmt::Display for Scope {
             Self::User => "user",
             Self::Project => "project",
             Self::Folder => "folder",
+            Self::Session => "session",
         })
     }
 }
@@ -64,12 +69,19 @@ pub struct Places {
 }
 
 impl Places {
-    /// The usual places for a working directory, and those named by hand.
-    pub fn new(cwd: &Path, user_folders: &[PathBuf], named: &[PathBuf]) -> Self {
+    /// The usual places for a working directory, those named by hand, and the folder whose
+    /// sub-folders are extensions of this session only.
+    pub fn new(
+        cwd: &Path,
+        user_folders: &[PathBuf],
+        named: &[PathBuf],
+        session_extensions: Option<&Path>,
+    ) -> Self {
         let mut roots: Vec<_> =
             user_folders.iter().map(|folder| (Scope::User, folder.join("extensions"))).collect();
         roots.push((Scope::Project, project_root(cwd).join(".github").join("extensions")));
         roots.extend(named.iter().map(|folder| (Scope::Folder, folder.clone())));
+        roots.extend(session_extensions.map(|folder| (Scope::Session, folder.to_owned())));
         Self { roots }
     }
 }
@@ -86,41 +98,62 @@ pub fn find(places: &Places, trusted: bool) -> Vec<Found> {
     let mut found: Vec<Found> =
         places.roots.iter().flat_map(|(scope, root)| find_in(*scope, root)).collect();
     found.sort_by(|a, b| (a.scope, &a.name).cmp(&(b.scope, &b.name)));
+    // A place that is named twice is one place.
+    let mut seen = HashSet::new();
+    found.retain(|one| seen.insert((one.scope, one.folder.clone())));
     mark_shadowed(&mut found, trusted);
     found
 }
 
+/// One extension, by its folder; `None` if there is no entry file in it.
+pub fn find_one(scope: Scope, folder: &Path) -> Option<Found> {
+    let entry = entry_file(folder)?;
+    let name = folder.file_name()?.to_string_lossy().into_owned();
+    Some(Found { scope, name, folder: folder.to_owned(), entry, shadowed_by: None })
+}
+
 fn find_in(scope: Scope, root: &Path) -> Vec<Found> {
-    let entries =
-        WalkDir::new(root).min_depth(1).max_depth(1).follow_links(true).sort_by_file_name();
-    entries.into_iter().filter_map(|entry| examine(scope, entry)).collect()
+    // The root may be missing.
+    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let mut entries: Vec<DirEntry> = entries.flatten().collect();
+    entries.sort_by_key(DirEntry::file_name);
+    entries.iter().filter_map(|entry| examine(scope, root, entry)).collect()
 }
 
 /// One entry below a root; `None` if it is no extension.
-fn examine(scope: Scope, entry: walkdir::Result<walkdir::DirEntry>) -> Option<Found> {
-    let (path, problem) = match entry {
-        Ok(entry) if entry.file_type().is_dir() => (entry.into_path(), None),
-        Ok(_) => return None,
-        // Only what is there but cannot be entered is worth a word: the root itself may be missing.
-        Err(error) if error.depth() == 0 => return None,
-        Err(error) => {
-            let path = error.path()?.to_owned();
-            let reason = match error.io_error() {
-                Some(io) if io.kind() == std::io::ErrorKind::NotFound => {
-                    "the folder is a symbolic link to nothing".to_owned()
-                }
-                Some(io) => format!("the folder cannot be read: {io}"),
-                None => "the folder is a symbolic link into itself".to_owned(),
-            };
-            (path, Some(reason))
-        }
+fn examine(scope: Scope, root: &Path, entry: &DirEntry) -> Option<Found> {
+    // Known from the listing; only what a link leads to has to be looked up.
+    let kind = entry.file_type().ok()?;
+    let folder = entry.path();
+    let problem = if kind.is_symlink() {
+        follow(root, &folder)?
+    } else if kind.is_dir() {
+        None
+    } else {
+        return None;
     };
-    let name = path.file_name()?.to_string_lossy().into_owned();
-    let entry = match problem {
+    let entry_file = match problem {
         Some(problem) => Err(problem),
-        None => entry_file(&path)?,
+        None => entry_file(&folder)?,
     };
-    Some(Found { scope, name, folder: path, entry, shadowed_by: None })
+    let name = entry.file_name().to_string_lossy().into_owned();
+    Some(Found { scope, name, folder, entry: entry_file, shadowed_by: None })
+}
+
+/// What is wrong with a link to a folder, if anything; `None` if it leads to something else.
+fn follow(root: &Path, link: &Path) -> Option<Option<String>> {
+    match std::fs::metadata(link) {
+        Ok(target) if target.is_dir() => {
+            let is_root = std::fs::canonicalize(link)
+                .is_ok_and(|target| std::fs::canonicalize(root).is_ok_and(|root| root == target));
+            Some(is_root.then(|| "the folder is a symbolic link into itself".to_owned()))
+        }
+        Ok(_) => None,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Some(Some("the folder is a symbolic link to nothing".to_owned()))
+        }
+        Err(error) => Some(Some(format!("the folder cannot be read: {error}"))),
+    }
 }
 
 /// The entry file of a folder; `None` if the folder has nothing of that name.
@@ -130,12 +163,15 @@ fn entry_file(folder: &Path) -> Option<Result<PathBuf, String>> {
     }
     ENTRY_FILES.iter().map(|name| folder.join(name)).find_map(|path| {
         // Looked at without following links, so that a link to nothing is seen.
-        let link = std::fs::symlink_metadata(&path).ok()?;
+        let file = std::fs::symlink_metadata(&path).ok()?;
+        if file.is_file() {
+            return Some(Ok(path));
+        }
         Some(match std::fs::metadata(&path) {
             Ok(file) if file.is_file() => Ok(path),
             Ok(file) if file.is_dir() => Err(format!("{} is a folder, not a file", path.display())),
             Ok(_) => Err(format!("{} is not a regular file", path.display())),
-            Err(_) if link.is_symlink() => {
+            Err(_) if file.is_symlink() => {
                 Err(format!("{} is a symbolic link to nothing", path.display()))
             }
             Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
@@ -143,14 +179,18 @@ fn entry_file(folder: &Path) -> Option<Result<PathBuf, String>> {
     })
 }
 
-/// Of several extensions with one name the project's is used, then the folder's named first.
+/// Of several extensions with one name the project's is used, then the folder's named first, then
+/// the user's. The session's comes last: whoever may write to the session's folder must not be able to
+/// switch off what the person installed.
 fn mark_shadowed(found: &mut [Found], trusted: bool) {
     let mut winners: HashMap<String, (Scope, PathBuf)> = HashMap::new();
     let runs = |extension: &&Found| trusted || extension.scope != Scope::Project;
     for extension in found.iter().filter(runs) {
         let better = match winners.get(&extension.name) {
             None => true,
-            Some((scope, _)) => *scope == Scope::User && extension.scope != Scope::User,
+            Some((scope, _)) => {
+                *scope == Scope::User && matches!(extension.scope, Scope::Project | Scope::Folder)
+            }
         };
         if better {
             let winner = (extension.scope, extension.folder.clone());
@@ -197,6 +237,32 @@ mod tests {
     }
 
     #[test]
+    fn of_nested_repositories_the_innermost_counts() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::create_dir(temp.path().join(".git")).unwrap();
+        let submodule = temp.path().join("vendor/part");
+        let below = submodule.join("src");
+        fs::create_dir_all(&below).unwrap();
+        assert_eq!(project_root(&below), temp.path());
+        fs::write(submodule.join(".git"), "gitdir: ../../.git/modules/part").unwrap();
+        assert_eq!(project_root(&below), submodule);
+        assert_eq!(project_root(&temp.path().join("vendor")), temp.path());
+    }
+
+    #[test]
+    fn a_thousand_folders_are_found_in_the_order_of_their_names() {
+        let temp = tempfile::tempdir().unwrap();
+        let expected: Vec<_> = (0..1000).map(|number| format!("folder:e{number:04}")).collect();
+        for id in expected.iter().rev() {
+            add(temp.path(), id.strip_prefix("folder:").unwrap(), "extension.mjs");
+        }
+        let places = Places { roots: vec![(Scope::Folder, temp.path().to_owned())] };
+        let found = find(&places, true);
+        assert_eq!(names(&found), expected);
+        assert!(found.iter().all(|found| found.entry.is_ok() && found.shadowed_by.is_none()));
+    }
+
+    #[test]
     fn only_folders_with_an_entry_file_are_extensions_and_mjs_comes_first() {
         let temp = tempfile::tempdir().unwrap();
         add(temp.path(), "b", "extension.cjs");
@@ -216,11 +282,17 @@ mod tests {
         fs::create_dir_all(temp.path().join("dangling-entry")).unwrap();
         symlink("/no/where", temp.path().join("dangling-entry/extension.mjs")).unwrap();
         symlink("/no/where", temp.path().join("dangling-folder")).unwrap();
+        symlink(temp.path(), temp.path().join("itself")).unwrap();
+        symlink("loop", temp.path().join("loop")).unwrap();
+        symlink("/dev/null", temp.path().join("no-folder")).unwrap();
         let found = find_in(Scope::Folder, temp.path());
         let reasons: Vec<_> = found.iter().map(|f| f.entry.clone().unwrap_err()).collect();
         assert!(reasons[0].contains("extension.mjs is a symbolic link to nothing"), "{reasons:?}");
         assert!(reasons[1].contains("the folder is a symbolic link to nothing"), "{reasons:?}");
         assert!(reasons[2].contains("is a folder, not a file"), "{reasons:?}");
+        assert!(reasons[3].contains("the folder is a symbolic link into itself"), "{reasons:?}");
+        assert!(reasons[4].contains("the folder cannot be read: "), "{reasons:?}");
+        assert_eq!(reasons.len(), 5, "{reasons:?}");
     }
 
     #[test]
@@ -230,13 +302,43 @@ mod tests {
         let user = temp.path().join("home");
         add(&user.join("extensions"), "same", "extension.mjs");
         add(&temp.path().join(".github/extensions"), "same", "extension.mjs");
-        let places = Places::new(temp.path(), &[user], &[]);
+        let places = Places::new(temp.path(), &[user], &[], None);
         let found = find(&places, true);
         assert_eq!(names(&found), ["user:same", "project:same"]);
         assert!(found[0].shadowed_by.as_ref().unwrap().starts_with("project:same"));
         assert_eq!(found[1].shadowed_by, None);
         // What is not trusted must not switch off what the user has.
         assert!(find(&places, false).iter().all(|found| found.shadowed_by.is_none()));
+    }
+
+    #[test]
+    fn an_extension_of_the_session_comes_last_and_shadows_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let (user, session) = (temp.path().join("home"), temp.path().join("session"));
+        let project = temp.path().join(".github/extensions");
+        fs::create_dir(temp.path().join(".git")).unwrap();
+        add(&user.join("extensions"), "of-user", "extension.mjs");
+        add(&project, "of-project", "extension.mjs");
+        for name in ["of-user", "of-project", "own"] {
+            add(&session, name, "extension.mjs");
+        }
+        let places = Places::new(temp.path(), &[user], &[], Some(&session));
+        let shadowed = |trusted| -> Vec<String> {
+            let found = find(&places, trusted);
+            found.iter().filter(|found| found.shadowed_by.is_some()).map(Found::id).collect()
+        };
+        assert_eq!(
+            names(&find(&places, true)),
+            [
+                "user:of-user",
+                "project:of-project",
+                "session:of-project",
+                "session:of-user",
+                "session:own",
+            ]
+        );
+        assert_eq!(shadowed(true), ["session:of-project", "session:of-user"]);
+        assert_eq!(shadowed(false), ["session:of-user"]);
     }
 
     #[test]
