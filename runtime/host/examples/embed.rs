@@ -4,6 +4,11 @@
 //!
 //! loads every extension in DIR/*/ and sends one prompt through their hooks to an agent that calls the
 //! first tool it finds.
+//!
+//! Isolates live in this process, which is what `SessionOptions::new` chooses. To have them in a process of
+//! their own, so that nothing an extension does can end this one, call `tenon_host::isolates::serve_if_asked`
+//! first thing in `main` and end with its code if it gives one, leave out `init_engine`, and set
+//! `isolates: Isolates::process(std::env::current_exe()?, Spare::None)`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,7 +61,7 @@ impl Front for Nod {
 }
 
 fn main() -> ExitCode {
-    // Before any other thread exists.
+    // Before any other thread exists. A program whose isolates live elsewhere needs no engine.
     tenon_host::isolate::init_engine();
     let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
         return ExitCode::FAILURE;

@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tenon_isolate::message::Breach;
 use tenon_isolate::message::EndReason;
 use tenon_isolate::message::ReadyReport;
 use tenon_isolate::message::ScriptError;
 
 use crate::discovery::Found;
 use crate::discovery::Scope;
+use crate::limits::Limits;
 use crate::tool::ToolDeclaration;
 
 /// Where an extension is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Its isolate is loading it.
@@ -21,6 +23,10 @@ pub enum Status {
     Running,
     /// It did not load, or ended by itself.
     Failed,
+    /// Switched off: by the person, by an agent, or because it failed too often.
+    Disabled,
+    /// It was replaced or taken away, and finishes the calls it has.
+    Draining,
     /// It lies in a workspace that the user has not trusted; nothing of it was executed.
     Untrusted,
     /// Another extension of the same name is used instead.
@@ -33,6 +39,8 @@ impl std::fmt::Display for Status {
             Self::Starting => "starting",
             Self::Running => "running",
             Self::Failed => "failed",
+            Self::Disabled => "disabled",
+            Self::Draining => "draining",
             Self::Untrusted => "untrusted",
             Self::Shadowed => "shadowed",
         })
@@ -77,11 +85,27 @@ impl LoadError {
                  after it"
                     .to_owned(),
             ),
-            EndReason::Terminated { limit } => {
-                Self::new(format!("the extension was terminated: {limit}"), None)
+            EndReason::Terminated { reason } => {
+                Self::new(format!("the extension was terminated: {reason}"), None)
+            }
+            EndReason::Limit(breach) => Self::from_breach(breach),
+            EndReason::HostDied { how, .. } => {
+                Self::new(format!("the process that ran it died: {how}"), None)
             }
             EndReason::Setup { message } => Self::new(message, None),
         })
+    }
+
+    /// A limit that was reached, with the place where the extension stood.
+    fn from_breach(breach: Breach) -> Self {
+        let Breach { limit, allowed, stack } = breach;
+        let what = tenon_isolate::locate(ScriptError {
+            message: format!("the extension was terminated: {allowed} (limit {limit})"),
+            stack: (!stack.is_empty()).then_some(stack),
+            ..ScriptError::default()
+        });
+        let hint = format!("the user's configuration can set {limit} for this extension");
+        Self { what, hint: Some(hint) }
     }
 }
 
@@ -98,8 +122,10 @@ pub struct ExtensionInfo {
     pub path: PathBuf,
     /// Where it is in its life.
     pub status: Status,
-    /// Why it does not run.
+    /// Why it does not run, or why what is on disk now is not what runs.
     pub error: Option<LoadError>,
+    /// The last error there was, also after it runs again.
+    pub last_error: Option<LoadError>,
     /// The tools it registered.
     pub tools: Vec<ToolDeclaration>,
     /// The hooks it registered.
@@ -110,6 +136,16 @@ pub struct ExtensionInfo {
     pub canvases: Vec<CanvasDeclaration>,
     /// How often it was loaded; zero if never.
     pub generation: u32,
+    /// How often it failed since it was last well.
+    pub failures: u32,
+    /// What it may use, and how long it may take.
+    pub limits: Limits,
+    /// Where its log is kept.
+    pub log_file: Option<PathBuf>,
+    /// The process it runs in.
+    pub pid: Option<u32>,
+    /// The files it was loaded from.
+    pub files: Vec<PathBuf>,
     /// SHA-256 of its entry file, in hexadecimal.
     pub hash: Option<String>,
     /// `v8` or `quickjs`.
@@ -202,6 +238,12 @@ impl ExtensionInfo {
             path,
             status: Status::Starting,
             error: None,
+            last_error: None,
+            failures: 0,
+            limits: Limits::default(),
+            log_file: None,
+            pid: None,
+            files: Vec::new(),
             tools: Vec::new(),
             hooks: Vec::new(),
             commands: Vec::new(),
@@ -215,20 +257,22 @@ impl ExtensionInfo {
     }
 
     /// Takes over what the extension registered.
-    pub fn register(&mut self, registration: Registration) {
-        self.tools = registration.tools;
-        self.hooks = registration.hooks;
-        self.commands = registration.commands;
-        self.canvases = registration.canvases;
-        self.handlers = registration.handlers;
+    pub fn register(&mut self, registration: &Registration) {
+        self.tools = registration.tools.clone();
+        self.hooks = registration.hooks.clone();
+        self.commands = registration.commands.clone();
+        self.canvases = registration.canvases.clone();
+        self.handlers = registration.handlers.clone();
     }
 
     /// It does not run, for this reason. What it had registered is gone.
     pub fn fail(&mut self, status: Status, error: LoadError) {
         self.status = status;
+        self.last_error = Some(error.clone());
         self.error = Some(error);
+        self.pid = None;
         self.ready = None;
-        self.register(Registration::default());
+        self.register(&Registration::default());
     }
 }
 

@@ -1,34 +1,44 @@
-//! All extensions of a session: what each one is, and calls into their isolates.
+//! All extensions of a session: what each one is, and which load of it serves whom.
+//!
+//! An extension is loaded again while the load before still serves. What is on its way in waits in `next`,
+//! `current` serves, and what was replaced finishes its calls in `draining`. A chain of hooks, or a tool call
+//! with the hooks around it, looks at everything through a [`View`]: it meets the loads that served when it
+//! began, all of them, whatever is replaced meanwhile.
+
+pub mod calls;
+pub mod load;
 
 use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ops::Bound;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use serde_json::Value;
-use tenon_isolate::Isolate;
 use tenon_isolate::message::CallId;
-use tenon_isolate::message::CallKind;
 use tenon_isolate::message::LogLevel;
 use tenon_isolate::message::LogRecord;
-use tenon_isolate::message::ScriptError;
-use tenon_isolate::message::ToIsolate;
-use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+pub use calls::CallFailure;
+pub use load::Load;
+pub use load::Peer;
+
+use crate::discovery::Found;
 use crate::discovery::Scope;
-use crate::events::Subscriber;
 use crate::extension::ExtensionInfo;
+use crate::extension::LoadError;
+use crate::extension::Registration;
 use crate::extension::Status;
 use crate::hooks::Hook;
+use crate::log_files::LogFiles;
 use crate::logs::Log;
 use crate::logs::LogLine;
 use crate::registry::Registry;
+use crate::supervision::Record;
+use crate::tool::ToolDeclaration;
 
 /// Scope, name and folder: names alone are not unique. Their order is the order of hooks.
 pub type Key = (Scope, String, PathBuf);
@@ -38,102 +48,104 @@ pub fn id_of(key: &Key) -> String {
     format!("{}:{}", key.0, key.1)
 }
 
-/// One load of an extension. What it says after it was replaced is not the next one's word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peer {
-    pub key: Key,
-    pub generation: u32,
-}
-
-/// The outcome of a call, as the isolate sends it.
-pub type Reply = Result<Value, ScriptError>;
-
-/// How long an extension may take to answer.
-#[derive(Debug, Clone, Copy)]
-pub struct Deadlines {
-    pub hook: Duration,
-    pub handler: Duration,
-}
+/// Counts up whenever a load begins or ceases to serve.
+pub type Epoch = u64;
 
 /// One extension.
 pub struct Extension {
     pub info: ExtensionInfo,
-    pub isolate: Option<Isolate>,
-    pub calls: HashMap<CallId, oneshot::Sender<Reply>>,
+    /// What lies on disk, as it was last seen.
+    pub found: Found,
+    /// The load that serves.
+    pub current: Option<Load>,
+    /// The load that is to replace it, until it is ready.
+    pub next: Option<Load>,
+    /// Loads that were replaced and finish their calls.
+    pub draining: Vec<Load>,
+    /// The files that the newest load was made from, with the hash of what was in them.
+    pub files: BTreeMap<PathBuf, String>,
+    /// How it has fared.
+    pub record: Record,
+    /// The tools it had when it last served, in case it comes back.
+    pub had: Vec<String>,
     pub log: Log,
-    /// Its subscription to events, while it is loaded.
-    pub subscriber: Option<Arc<Subscriber>>,
-    /// How long its hooks, and its handlers of requests, may take.
-    pub deadlines: Deadlines,
-    /// Set when its isolate has said its last word.
-    ended: watch::Sender<bool>,
+    /// Where its log is kept beside the memory.
+    pub log_files: Option<LogFiles>,
 }
 
 impl Extension {
-    pub fn new(info: ExtensionInfo, deadlines: Deadlines) -> Self {
+    pub fn new(info: ExtensionInfo, found: Found) -> Self {
         Self {
             info,
-            isolate: None,
-            calls: HashMap::new(),
+            found,
+            current: None,
+            next: None,
+            draining: Vec::new(),
+            files: BTreeMap::new(),
+            record: Record::default(),
+            had: Vec::new(),
             log: Log::default(),
-            subscriber: None,
-            deadlines,
-            ended: watch::Sender::new(false),
+            log_files: None,
         }
     }
 
-    /// Waits for its isolate's last word.
-    pub fn last_word(&self) -> watch::Receiver<bool> {
-        self.ended.subscribe()
+    /// Whether a load serves.
+    pub fn is_loaded(&self) -> bool {
+        self.current.is_some()
     }
 
-    /// Its isolate has said its last word.
-    pub fn say_last_word(&self) {
-        self.ended.send_replace(true);
+    /// Whether a load is on its way.
+    pub fn is_starting(&self) -> bool {
+        self.next.is_some() || self.info.status == Status::Starting || self.record.returns_soon()
+    }
+
+    /// Whether it had a tool and is about to have it again.
+    pub fn brings_back(&self, tool: &str) -> bool {
+        let comes = self.record.returns.is_some() || self.info.status == Status::Starting;
+        comes && self.had.iter().any(|had| had == tool)
     }
 
     /// Adds to its log.
     pub fn note(&mut self, level: LogLevel, text: impl Into<String>) {
-        self.log.push(LogRecord { level, text: text.into() });
-    }
-}
-
-/// A call did not bring a value.
-#[derive(Debug, Clone)]
-pub enum CallFailure {
-    /// The handler threw.
-    Threw(ScriptError),
-    /// The extension ended before it answered, or is not loaded.
-    Ended {
-        /// Which one.
-        id: String,
-        /// Why, if that is known.
-        reason: Option<String>,
-    },
-    /// It did not answer in time.
-    Late(Duration),
-}
-
-impl CallFailure {
-    /// What happened, and where, on one line.
-    pub fn with_place(&self) -> String {
-        match self {
-            Self::Threw(ScriptError { file: Some(file), line: Some(line), message, .. }) => {
-                format!("{message} ({file}:{line})")
-            }
-            other => other.to_string(),
+        let line = self.log.push(LogRecord { level, text: text.into() });
+        if let (Some(files), Some(file)) = (&self.log_files, &self.info.log_file) {
+            files.write(file, &line);
         }
     }
-}
 
-impl std::fmt::Display for CallFailure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Threw(error) => f.write_str(&error.message),
-            Self::Ended { id, reason: None } => write!(f, "{id} ended"),
-            Self::Ended { id, reason: Some(reason) } => write!(f, "{id} ended: {reason}"),
-            Self::Late(deadline) => write!(f, "no answer within {deadline:?}"),
+    /// Something the host did, in its log.
+    pub fn mark(&mut self, text: &str) {
+        self.note(LogLevel::Info, format!("=== {text} ==="));
+    }
+
+    /// It does not run, or what is on disk does not; what it had registered stays with the load that serves.
+    pub fn blame(&mut self, error: LoadError) {
+        self.info.last_error = Some(error.clone());
+        self.info.error = Some(error);
+    }
+
+    /// Another extension has taken tools over; the load that serves until the next one is ready does so
+    /// without them.
+    pub fn give_up_tools(&mut self, names: &[String]) {
+        let stays = |tool: &ToolDeclaration| !names.contains(&tool.name);
+        self.info.tools.retain(stays);
+        if let Some(current) = &mut self.current {
+            current.offers.tools.retain(stays);
         }
+    }
+
+    /// Every load there is.
+    pub fn loads_mut(&mut self) -> impl Iterator<Item = &mut Load> {
+        self.current.iter_mut().chain(&mut self.next).chain(&mut self.draining)
+    }
+
+    /// The load that serves whoever began at the given epoch.
+    fn serving(&self, epoch: Epoch) -> Option<&Load> {
+        let current = self.current.as_ref();
+        if current.is_some_and(|current| current.served(epoch)) {
+            return current;
+        }
+        self.draining.iter().rev().find(|load| load.served(epoch)).or(current)
     }
 }
 
@@ -144,21 +156,57 @@ pub struct State {
     pub registry: Registry,
     /// What was offered when it was last announced: tools, commands, canvases.
     pub offered: [String; 3],
+    pub epoch: Epoch,
+    /// How many look at which epoch.
+    views: BTreeMap<Epoch, usize>,
     next_call: CallId,
 }
 
 impl State {
-    /// The extension, if it is still the same load of it.
-    pub fn of(&mut self, peer: &Peer) -> Option<&mut Extension> {
+    /// The extension and the load that a message came from, if that load is still there.
+    pub fn of(&mut self, peer: &Peer) -> Option<(&mut Extension, Slot)> {
         let extension = self.map.get_mut(&peer.key)?;
-        (extension.info.generation == peer.generation).then_some(extension)
+        let is_it = |load: &Load| load.generation == peer.generation;
+        let slot = if extension.current.as_ref().is_some_and(is_it) {
+            Slot::Current
+        } else if extension.next.as_ref().is_some_and(is_it) {
+            Slot::Next
+        } else {
+            Slot::Draining(extension.draining.iter().position(is_it)?)
+        };
+        Some((extension, slot))
     }
+
+    /// The load that a message came from, if it is still there.
+    pub fn load(&mut self, peer: &Peer) -> Option<&mut Load> {
+        let extension = self.map.get_mut(&peer.key)?;
+        extension.loads_mut().find(|load| load.generation == peer.generation)
+    }
+
+    /// The extensions, but one, that are about to be replaced: a name they have may become free.
+    pub fn leaving(&self, but: &Key) -> HashSet<String> {
+        let others = self.map.iter().filter(|(key, it)| *key != but && it.next.is_some());
+        others.map(|(_, extension)| extension.info.id.clone()).collect()
+    }
+
+    /// Whether somebody began before the given epoch and is not done.
+    pub fn is_viewed_before(&self, epoch: Epoch) -> bool {
+        self.views.range(..epoch).next().is_some()
+    }
+}
+
+/// Where a load is on its way through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    Current,
+    Next,
+    Draining(usize),
 }
 
 /// All extensions of a session.
 pub struct Extensions {
     state: Mutex<State>,
-    /// Counts up whenever an extension's status changes.
+    /// Counts up whenever an extension's status changes, or a load has less to do.
     changed: watch::Sender<u64>,
 }
 
@@ -178,14 +226,18 @@ impl Extensions {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Waits until no extension is starting.
-    pub async fn settled(&self) {
-        let is_starting = |extension: &Extension| extension.info.status == Status::Starting;
+    /// Waits until something holds; asked again whenever something was announced.
+    pub async fn until(&self, mut holds: impl FnMut(&mut State) -> bool) {
         let mut changed = self.changed.subscribe();
-        while self.lock().map.values().any(is_starting) {
+        while !holds(&mut self.lock()) {
             // The sender lives as long as we do.
             let _ = changed.changed().await;
         }
+    }
+
+    /// Waits until no extension is starting.
+    pub async fn settled(&self) {
+        self.until(|state| !state.map.values().any(Extension::is_starting)).await;
     }
 
     /// Every extension, by scope and name.
@@ -207,185 +259,155 @@ impl Extensions {
         }
     }
 
-    /// The extension with an id that is loaded.
-    pub fn loaded(&self, id: &str) -> Option<Key> {
-        let state = self.lock();
-        let is_it = |(_, extension): &(&Key, &Extension)| {
-            extension.info.id == id && extension.isolate.is_some()
-        };
-        state.map.iter().find(is_it).map(|(key, _)| key.clone())
+    /// The load of an extension that serves.
+    pub fn loaded(&self, id: &str) -> Option<Pinned<'_>> {
+        let mut state = self.lock();
+        let is_it =
+            |(_, extension): &(&Key, &Extension)| extension.info.id == id && extension.is_loaded();
+        let (key, extension) = state.map.iter().find(is_it)?;
+        let peer = Peer { key: key.clone(), generation: extension.current.as_ref()?.generation };
+        Some(self.pin(&mut state, peer))
     }
 
-    /// The next extension after `after`, in the order of hooks, that has a hook. Looked up anew for every
-    /// step of a chain, so that one that came or went meanwhile is noticed.
-    pub fn next_with_hook(&self, after: Option<&Key>, hook: Hook) -> Option<HookTarget> {
-        self.next(after, |key, extension| {
-            let declared =
-                extension.info.hooks.iter().find(|declared| declared.name == hook.name())?;
-            Some(HookTarget {
-                key: key.clone(),
-                id: extension.info.id.clone(),
-                fails_closed: declared.fail_closed,
-                deadline: extension.deadlines.hook,
-            })
-        })
+    /// Keeps a load for somebody who is about to call it.
+    fn pin(&self, state: &mut State, peer: Peer) -> Pinned<'_> {
+        if let Some(load) = state.load(&peer) {
+            load.pins += 1;
+        }
+        Pinned { extensions: self, peer }
+    }
+
+    /// What serves now, to be looked at for as long as the view is kept.
+    pub fn view(&self) -> View<'_> {
+        let mut state = self.lock();
+        let epoch = state.epoch;
+        *state.views.entry(epoch).or_default() += 1;
+        View { extensions: self, epoch }
     }
 
     /// The next extension after `after` that has a handler of the given name.
-    pub fn next_with_handler(&self, after: Option<&Key>, handler: &str) -> Option<HandlerTarget> {
-        self.next(after, |key, extension| {
-            let has_it = extension.info.handlers.iter().any(|name| name == handler);
-            has_it.then(|| HandlerTarget {
-                key: key.clone(),
-                id: extension.info.id.clone(),
-                deadline: extension.deadlines.handler,
-            })
-        })
-    }
-
-    fn next<T>(
+    pub fn next_with_handler(
         &self,
         after: Option<&Key>,
-        wanted: impl Fn(&Key, &Extension) -> Option<T>,
-    ) -> Option<T> {
-        let state = self.lock();
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        state.map.range::<Key, _>((from, Bound::Unbounded)).find_map(|(key, extension)| {
-            extension.isolate.as_ref()?;
-            wanted(key, extension)
-        })
-    }
-
-    /// Calls into an extension and waits for the reply. Dropping the future cancels the call.
-    pub async fn call(
-        &self,
-        key: &Key,
-        kind: CallKind,
-        payload: String,
-    ) -> Result<Value, CallFailure> {
-        let (call, mut reply) = self.start_call(key, kind, payload)?;
-        let mut guard = CancelOnDrop { extensions: self, key, call, armed: true };
-        let reply = match spin(&mut reply) {
-            Looked::Reply(reply) => Some(reply),
-            Looked::Gone => None,
-            Looked::NotYet => reply.await.ok(),
-        };
-        guard.armed = false;
-        match reply {
-            Some(Ok(value)) => Ok(value),
-            Some(Err(error)) => Err(CallFailure::Threw(tenon_isolate::locate(error))),
-            None => Err(self.ended_call(key)),
-        }
-    }
-
-    /// The same with a deadline; a call that is late is cancelled.
-    pub async fn call_within(
-        &self,
-        key: &Key,
-        kind: CallKind,
-        deadline: Duration,
-        payload: String,
-    ) -> Result<Value, CallFailure> {
-        tokio::time::timeout(deadline, self.call(key, kind, payload))
-            .await
-            .unwrap_or(Err(CallFailure::Late(deadline)))
-    }
-
-    fn start_call(
-        &self,
-        key: &Key,
-        kind: CallKind,
-        payload: String,
-    ) -> Result<(CallId, oneshot::Receiver<Reply>), CallFailure> {
+        handler: &str,
+    ) -> Option<HandlerTarget<'_>> {
         let mut state = self.lock();
-        state.next_call += 1;
-        let call = state.next_call;
-        let running = state.map.get_mut(key);
-        let Some(Extension { isolate: Some(isolate), calls, subscriber, .. }) = running else {
-            drop(state);
-            return Err(self.ended_call(key));
+        let epoch = state.epoch;
+        let (peer, (id, deadline)) = next(&state, epoch, after, |extension, load| {
+            let has_it = load.offers.handlers.iter().any(|name| name == handler);
+            let deadline = extension.info.limits.handler_deadline();
+            has_it.then(|| (extension.info.id.clone(), deadline))
+        })?;
+        Some(HandlerTarget { peer: self.pin(&mut state, peer), id, deadline })
+    }
+}
+
+/// Finds something in the loads that serve, in the order of hooks.
+fn next<T>(
+    state: &State,
+    epoch: Epoch,
+    after: Option<&Key>,
+    wanted: impl Fn(&Extension, &Load) -> Option<T>,
+) -> Option<(Peer, T)> {
+    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+    state.map.range::<Key, _>((from, Bound::Unbounded)).find_map(|(key, extension)| {
+        let load = extension.serving(epoch)?;
+        let found = wanted(extension, load)?;
+        Some((Peer { key: key.clone(), generation: load.generation }, found))
+    })
+}
+
+/// The loads that served at one moment. While it is kept, those with hooks are kept too, for a while.
+pub struct View<'a> {
+    extensions: &'a Extensions,
+    epoch: Epoch,
+}
+
+impl<'a> View<'a> {
+    /// The next extension after `after`, in the order of hooks, that has a hook.
+    pub fn next_with_hook(&self, after: Option<&Key>, hook: Hook) -> Option<HookTarget<'a>> {
+        let mut state = self.extensions.lock();
+        let found = next(&state, self.epoch, after, |extension, load| {
+            let declared = load.offers.hooks.iter().find(|it| it.name == hook.name())?;
+            let deadline = extension.info.limits.hook_deadline();
+            Some((extension.info.id.clone(), declared.fail_closed, deadline))
+        });
+        let (peer, (id, fails_closed, deadline)) = found?;
+        let peer = self.extensions.pin(&mut state, peer);
+        Some(HookTarget { peer, id, fails_closed, deadline })
+    }
+
+    /// Looks for something in what extensions offer.
+    pub fn find<T>(
+        &self,
+        wanted: impl Fn(&Extension, &Registration) -> Option<T>,
+    ) -> Option<(Pinned<'a>, T)> {
+        let mut state = self.extensions.lock();
+        let found =
+            next(&state, self.epoch, None, |extension, load| wanted(extension, &load.offers));
+        let (peer, found) = found?;
+        Some((self.extensions.pin(&mut state, peer), found))
+    }
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        let is_old = {
+            let mut state = self.extensions.lock();
+            if let Some(count) = state.views.get_mut(&self.epoch) {
+                *count -= 1;
+                if *count == 0 {
+                    state.views.remove(&self.epoch);
+                }
+            }
+            self.epoch < state.epoch
         };
-        let (sender, receiver) = oneshot::channel();
-        calls.insert(call, sender);
-        // What happened before the call is heard of before the call.
-        if let Some(batch) = subscriber.as_ref().and_then(|subscriber| subscriber.take_batch()) {
-            isolate.send(ToIsolate::Events { batch });
+        // A load that was replaced may have waited for this.
+        if is_old {
+            self.extensions.announce();
         }
-        isolate.send(ToIsolate::Call { call, kind, payload });
-        Ok((call, receiver))
-    }
-
-    fn cancel(&self, key: &Key, call: CallId) {
-        if let Some(extension) = self.lock().map.get_mut(key) {
-            extension.calls.remove(&call);
-            if let Some(isolate) = &extension.isolate {
-                isolate.send(ToIsolate::Cancel { call, reason: "the call was cancelled".into() });
-            }
-        }
-    }
-
-    fn ended_call(&self, key: &Key) -> CallFailure {
-        let state = self.lock();
-        let error = state.map.get(key).and_then(|extension| extension.info.error.as_ref());
-        let reason = error.map(|error| error.what.message.clone());
-        CallFailure::Ended { id: id_of(key), reason }
     }
 }
 
-/// How long a caller looks for the reply before it goes to sleep. Many handlers take less time than putting
-/// a thread to sleep and waking it does; those that take longer cost this much.
-const SPIN: Duration = Duration::from_micros(40);
-
-/// What became of a reply.
-enum Looked {
-    Reply(Reply),
-    /// None will come. The receiver must not be asked again.
-    Gone,
-    NotYet,
+/// A load that somebody is about to call; it is not ended before that.
+pub struct Pinned<'a> {
+    extensions: &'a Extensions,
+    peer: Peer,
 }
 
-/// Looks for a reply that comes at once.
-fn spin(reply: &mut oneshot::Receiver<Reply>) -> Looked {
-    let start = std::time::Instant::now();
-    loop {
-        match reply.try_recv() {
-            Ok(value) => return Looked::Reply(value),
-            Err(oneshot::error::TryRecvError::Closed) => return Looked::Gone,
-            Err(oneshot::error::TryRecvError::Empty) if start.elapsed() >= SPIN => {
-                return Looked::NotYet;
-            }
-            Err(oneshot::error::TryRecvError::Empty) => std::hint::spin_loop(),
+impl std::ops::Deref for Pinned<'_> {
+    type Target = Peer;
+
+    fn deref(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        let was_last = {
+            let mut state = self.extensions.lock();
+            let Some(load) = state.load(&self.peer) else { return };
+            load.pins -= 1;
+            load.serves.1.is_some() && !load.is_busy()
+        };
+        if was_last {
+            self.extensions.announce();
         }
     }
 }
 
 /// An extension's hook, about to be run.
-pub struct HookTarget {
-    pub key: Key,
+pub struct HookTarget<'a> {
+    pub peer: Pinned<'a>,
     pub id: String,
     pub fails_closed: bool,
     pub deadline: Duration,
 }
 
 /// An extension's handler of requests, about to be asked.
-pub struct HandlerTarget {
-    pub key: Key,
+pub struct HandlerTarget<'a> {
+    pub peer: Pinned<'a>,
     pub id: String,
     pub deadline: Duration,
-}
-
-/// Tells the handler when nobody waits for it any more.
-struct CancelOnDrop<'a> {
-    extensions: &'a Extensions,
-    key: &'a Key,
-    call: CallId,
-    armed: bool,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        if self.armed {
-            self.extensions.cancel(self.key, self.call);
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! What an extension may touch: profiles, and lists that add to or take away from them.
 
 use std::path::Path;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -34,6 +35,8 @@ pub struct GrantFolders<'a> {
     pub session: &'a Path,
     /// The extension's own files.
     pub extension: &'a Path,
+    /// Where extensions are looked for. Whoever may write there can have anything run.
+    pub extensions: &'a [PathBuf],
 }
 
 impl ExtensionConfig {
@@ -47,7 +50,10 @@ impl ExtensionConfig {
                 let readable = inside.iter().cloned().chain([path(folders.extension)]);
                 Grant {
                     read: Access::only(readable),
-                    write: Access::only(inside.clone()),
+                    write: Access {
+                        deny: folders.extensions.iter().map(|folder| path(folder)).collect(),
+                        ..Access::only(inside.clone())
+                    },
                     net: Access::none(),
                     run: Access::none(),
                 }
@@ -85,6 +91,7 @@ mod tests {
             data: Path::new("/d"),
             session: Path::new("/s"),
             extension: Path::new("/e"),
+            extensions: &[],
         }
     }
 

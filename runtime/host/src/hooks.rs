@@ -8,7 +8,7 @@ pub mod prompt;
 pub mod tool_use;
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::Instant;
 
 use serde_json::Map;
 use serde_json::Value;
@@ -21,10 +21,7 @@ use crate::events::Bus;
 use crate::extensions::CallFailure;
 use crate::extensions::Extensions;
 use crate::extensions::HookTarget;
-
-/// How long a hook may take, unless the extension's configuration says otherwise. A hook may ask a
-/// person or run a linter; longer than this, the turn is thought to hang.
-pub const HOOK_DEADLINE: Duration = Duration::from_secs(30);
+use crate::extensions::View;
 
 /// A point in a session at which extensions are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +115,8 @@ pub fn flag(output: &Output, field: &str) -> bool {
 /// Runs chains.
 pub struct Runner<'a> {
     pub extensions: &'a Extensions,
+    /// Those that served when it was made; all its chains meet the same.
+    pub view: View<'a>,
     pub bus: &'a Bus,
     pub session_id: &'a str,
     pub cwd: &'a std::path::Path,
@@ -127,7 +126,7 @@ impl Runner<'_> {
     /// Asks every extension that has the hook, in order.
     pub async fn run<C: Chain>(&self, mut chain: C) -> C {
         let mut last = None;
-        while let Some(target) = self.extensions.next_with_hook(last.as_ref(), C::HOOK) {
+        while let Some(target) = self.view.next_with_hook(last.as_ref(), C::HOOK) {
             let answer = self.ask(C::HOOK, &target, chain.input()).await;
             let answer = answer.and_then(|answer| match answer.as_object().and_then(C::problem) {
                 Some(problem) => Err(CallFailure::Threw(ScriptError::message(problem))),
@@ -149,7 +148,7 @@ impl Runner<'_> {
             if flow.is_break() {
                 break;
             }
-            last = Some(target.key);
+            last = Some(target.peer.key.clone());
         }
         chain
     }
@@ -157,7 +156,7 @@ impl Runner<'_> {
     async fn ask(
         &self,
         hook: Hook,
-        target: &HookTarget,
+        target: &HookTarget<'_>,
         mut input: Map<String, Value>,
     ) -> Result<Value, CallFailure> {
         input.insert("sessionId".into(), self.session_id.into());
@@ -179,10 +178,12 @@ impl Runner<'_> {
         start.insert("input".into(), input.into());
         self.bus.emit("hook.start", start.into());
         let mut unfinished = Unfinished { bus: self.bus, invocation: Some(invocation) };
+        let asked = Instant::now();
         let answer = self
             .extensions
-            .call_within(&target.key, CallKind::Hook, target.deadline, payload)
+            .call_within(&target.peer, CallKind::Hook, target.deadline, payload)
             .await;
+        self.extensions.count(&target.peer.key, asked.elapsed(), answer.is_err());
         if let Some(mut end) = unfinished.invocation.take() {
             end.insert("success".into(), answer.is_ok().into());
             match &answer {
@@ -199,7 +200,7 @@ impl Runner<'_> {
     fn report(
         &self,
         hook: Hook,
-        target: &HookTarget,
+        target: &HookTarget<'_>,
         failure: &CallFailure,
         denies: bool,
     ) -> String {
@@ -213,7 +214,7 @@ impl Runner<'_> {
         let consequence =
             if denies { "it is declared failClosed and denies" } else { "it was skipped" };
         let message = format!("{why}; {consequence}");
-        self.extensions.note(&target.key, LogLevel::Error, &message);
+        self.extensions.note(&target.peer.key, LogLevel::Error, &message);
         self.bus.emit(
             "session.warning",
             json!({

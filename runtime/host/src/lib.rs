@@ -5,6 +5,7 @@
 //! ([`front::Front`]) is given to it.
 
 pub mod config;
+pub mod control;
 pub mod discovery;
 pub mod environment;
 pub mod events;
@@ -14,20 +15,32 @@ pub mod front;
 pub mod grants;
 mod hooks;
 mod ids;
+pub mod install;
+pub mod isolates;
+pub mod limits;
+pub mod log_files;
 mod logs;
+pub mod manage;
 mod registry;
+pub mod scaffold;
 pub mod session;
+pub mod store;
+pub mod supervision;
+pub mod switches;
 pub mod tool;
+pub mod trust;
+pub mod watch;
 
 pub use extension::CommandDeclaration;
 pub use extension::ExtensionInfo;
 pub use extension::HookDeclaration;
 pub use extension::LoadError;
 pub use extension::Status;
-pub use hooks::HOOK_DEADLINE;
 pub use hooks::tool_use::Decided;
 pub use hooks::tool_use::Permission;
+pub use isolates::Isolates;
 pub use logs::LogLine;
 pub use session::Session;
 pub use session::SessionOptions;
+pub use supervision::Timing;
 pub use tenon_isolate as isolate;

@@ -35,8 +35,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Adds an entry.
-    pub fn push(&mut self, record: LogRecord) {
+    /// Adds an entry; returns it as it was kept.
+    pub fn push(&mut self, record: LogRecord) -> LogLine {
         let mut text = record.text;
         if text.len() > MAX_ENTRY_BYTES {
             text.truncate(text.floor_char_boundary(MAX_ENTRY_BYTES));
@@ -48,11 +48,9 @@ impl Log {
             self.bytes -= oldest.text.len();
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.lines.push_back(LogLine {
-            timestamp: now.as_millis() as u64,
-            level: record.level,
-            text,
-        });
+        let line = LogLine { timestamp: now.as_millis() as u64, level: record.level, text };
+        self.lines.push_back(line.clone());
+        line
     }
 
     /// All entries, oldest first.

@@ -1,6 +1,7 @@
 //! Which extension owns which tool, and whether arguments fit.
 
 use std::collections::HashMap;
+use std::collections::HashSet;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -20,17 +21,20 @@ struct Entry {
 pub struct Registry(HashMap<String, Entry>);
 
 impl Registry {
-    /// Adds the tools of an extension, replacing those it had. If a name belongs to another
-    /// extension, nothing changes and the error names both files.
-    pub fn register(
-        &mut self,
+    /// Whether an extension may have tools of these names. If one belongs to another extension that is not
+    /// about to leave, the error names both files.
+    pub fn check(
+        &self,
         extension: &str,
         path: &Path,
         tools: &[ToolDeclaration],
-    ) -> Result<Vec<String>, String> {
+        leaving: &HashSet<String>,
+    ) -> Result<(), String> {
         for tool in tools {
-            if let Some(owner) = self.0.get(&tool.name).filter(|owner| owner.extension != extension)
-            {
+            let owner = self.0.get(&tool.name);
+            let is_free =
+                |it: &&Entry| it.extension == extension || leaving.contains(&it.extension);
+            if let Some(owner) = owner.filter(|owner| !is_free(owner)) {
                 return Err(format!(
                     "the tool name \"{}\" is already taken by {} ({}) and refused to {} ({})",
                     tool.name,
@@ -41,6 +45,19 @@ impl Registry {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// Adds the tools of an extension, replacing those it had. If a name belongs to another
+    /// extension, nothing changes and the error names both files.
+    pub fn register(
+        &mut self,
+        extension: &str,
+        path: &Path,
+        tools: &[ToolDeclaration],
+        leaving: &HashSet<String>,
+    ) -> Result<Vec<String>, String> {
+        self.check(extension, path, tools, leaving)?;
         self.remove(extension);
         let mut warnings = Vec::new();
         for tool in tools {
@@ -108,9 +125,9 @@ mod tests {
     #[test]
     fn a_taken_name_fails_the_newcomer_and_names_both_files() {
         let mut registry = Registry::default();
-        registry.register("project:a", Path::new("/a.mjs"), &[tool("t")]).unwrap();
+        registry.register("project:a", Path::new("/a.mjs"), &[tool("t")], &HashSet::new()).unwrap();
         let error = registry
-            .register("project:b", Path::new("/b.mjs"), &[tool("u"), tool("t")])
+            .register("project:b", Path::new("/b.mjs"), &[tool("u"), tool("t")], &HashSet::new())
             .unwrap_err();
         assert!(error.contains("/a.mjs") && error.contains("/b.mjs"), "{error}");
         assert_eq!(names(&registry), ["t project:a"]);
@@ -119,15 +136,19 @@ mod tests {
     #[test]
     fn registering_again_replaces_what_the_extension_had() {
         let mut registry = Registry::default();
-        registry.register("a", Path::new("/a"), &[tool("one"), tool("two")]).unwrap();
-        registry.register("a", Path::new("/a"), &[tool("two"), tool("three")]).unwrap();
+        registry
+            .register("a", Path::new("/a"), &[tool("one"), tool("two")], &HashSet::new())
+            .unwrap();
+        registry
+            .register("a", Path::new("/a"), &[tool("two"), tool("three")], &HashSet::new())
+            .unwrap();
         assert_eq!(names(&registry), ["three a", "two a"]);
     }
 
     #[test]
     fn arguments_that_do_not_fit_are_described() {
         let mut registry = Registry::default();
-        registry.register("a", Path::new("/a"), &[tool("t")]).unwrap();
+        registry.register("a", Path::new("/a"), &[tool("t")], &HashSet::new()).unwrap();
         assert!(registry.mismatches("t", &json!({ "n": 1 })).is_empty());
         let mismatches = registry.mismatches("t", &json!({ "n": "one" }));
         assert!(mismatches[0].contains("/n") && mismatches[0].contains("number"), "{mismatches:?}");
@@ -139,7 +160,10 @@ mod tests {
         let mut registry = Registry::default();
         let mut bad = tool("t");
         bad.parameters = Some(json!({ "type": "nonsense" }));
-        assert_eq!(registry.register("a", Path::new("/a"), &[bad]).unwrap().len(), 1);
+        assert_eq!(
+            registry.register("a", Path::new("/a"), &[bad], &HashSet::new()).unwrap().len(),
+            1
+        );
         assert!(registry.mismatches("t", &json!(1)).is_empty());
     }
 }

@@ -6,13 +6,19 @@ mod canvas_tools;
 mod command;
 mod ending;
 mod files;
+mod generations;
 mod join;
 mod launch;
+mod manage_tools;
+mod management;
 mod outcome;
+mod own_tools;
 mod pending;
 mod permission;
+mod ports;
 mod questions;
 mod queue;
+mod reload;
 mod requests;
 mod rpc;
 mod subagent;
@@ -25,14 +31,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
+use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::time::SystemTime;
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::Launcher;
 use tenon_isolate::Spare;
 use tokio::sync::watch;
 
@@ -62,7 +69,6 @@ pub use turn::Turn;
 
 use crate::config::Config;
 use crate::config::ConfigError;
-use crate::discovery;
 use crate::discovery::Places;
 use crate::events::Bus;
 use crate::events::Event;
@@ -77,7 +83,11 @@ use crate::front::Context;
 use crate::front::Front;
 use crate::hooks::Runner;
 use crate::hooks::lifecycle::SessionStart;
+use crate::isolates::Isolates;
+use crate::log_files::LogFiles;
 use crate::logs::LogLine;
+use crate::supervision::Timing;
+use crate::watch::Watcher;
 
 /// Where and how a session works.
 #[derive(Clone)]
@@ -92,8 +102,16 @@ pub struct SessionOptions {
     pub extension_folders: Vec<PathBuf>,
     /// Whether the extensions of the repository may run.
     pub trusted: bool,
-    /// Whether an isolate is kept warm for the next load.
-    pub spare: Spare,
+    /// Where isolates live.
+    pub isolates: Isolates,
+    /// Whether extensions are loaded again when their files change.
+    pub watch: bool,
+    /// The pauses in an extension's life.
+    pub timing: Timing,
+    /// Whether the agent gets tools to manage extensions.
+    pub manage_tools: bool,
+    /// Whether the logs of extensions are kept in files below `home`.
+    pub log_files: bool,
     /// The session to go on with; `None` begins a new one.
     pub id: Option<String>,
     /// Whether events are recorded in the session's folder, or in memory only.
@@ -107,7 +125,7 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// A new session without agent and front that leaves nothing behind.
+    /// A new session without agent and front, with its isolates in this process, that leaves nothing behind.
     pub fn new(cwd: PathBuf, home: PathBuf) -> Self {
         Self {
             cwd,
@@ -115,7 +133,11 @@ impl SessionOptions {
             user_folders: Vec::new(),
             extension_folders: Vec::new(),
             trusted: false,
-            spare: Spare::None,
+            isolates: Isolates::in_process(Spare::None),
+            watch: false,
+            timing: Timing::default(),
+            manage_tools: true,
+            log_files: false,
             id: None,
             record: false,
             large_result_bytes: None,
@@ -160,8 +182,8 @@ struct Facts {
     resumed: bool,
     begun: bool,
     ended: bool,
-    /// Extensions are being loaded; what they offer is announced when all are.
-    loading: bool,
+    /// How many are loading extensions; what these offer is announced when all are done.
+    loading: u32,
     name: Option<String>,
     mode: String,
     model: Option<String>,
@@ -188,7 +210,11 @@ struct Inner {
     places: Places,
     id: String,
     folder: PathBuf,
-    launcher: Launcher,
+    isolates: Isolates,
+    log_files: Option<LogFiles>,
+    watcher: OnceLock<Watcher>,
+    /// The watcher is about to be told what to watch.
+    rearming: AtomicBool,
     extensions: Extensions,
     bus: Bus,
     queue: queue::Queue,
@@ -216,15 +242,20 @@ impl Session {
     /// A session with no extension loaded yet. Must be called inside a tokio runtime.
     pub fn new(options: SessionOptions) -> Result<Self, SessionError> {
         let config = Config::read(&options.home)?;
-        let places = Places::new(&options.cwd, &options.user_folders, &options.extension_folders);
         let id = match &options.id {
             Some(id) if is_folder_name(id) => id.clone(),
             Some(id) => return Err(SessionError::BadId(id.clone())),
             None => uuid::Uuid::new_v4().to_string(),
         };
         let folder = options.home.join("session-state").join(&id);
+        let own = folder.join("extensions");
+        let places = Places::new(
+            &options.cwd,
+            &options.user_folders,
+            &options.extension_folders,
+            Some(&own),
+        );
         let journal = if options.record { Journal::open(&folder)? } else { Journal::in_memory() };
-        let launcher = Launcher::new(options.spare);
         let history = if options.record { journal.reader().read()? } else { Vec::new() };
         let last = |kind: &str, field: &str| {
             let event = history.iter().rev().find(|event| event["type"] == kind)?;
@@ -235,7 +266,7 @@ impl Session {
             resumed: !history.is_empty(),
             begun: false,
             ended: false,
-            loading: false,
+            loading: 0,
             name: None,
             mode: last("session.mode_changed", "newMode")
                 .unwrap_or_else(|| "interactive".to_owned()),
@@ -256,7 +287,10 @@ impl Session {
             places,
             id,
             folder,
-            launcher,
+            isolates: options.isolates.clone(),
+            log_files: options.log_files.then(|| LogFiles::new(&options.home)),
+            watcher: OnceLock::new(),
+            rearming: AtomicBool::new(false),
             extensions: Extensions::new(),
             bus: Bus::new(journal),
             queue: queue::Queue::default(),
@@ -272,6 +306,7 @@ impl Session {
             options,
         }));
         session.facts().capabilities = session.capabilities();
+        session.watch_log_files();
         if let Some(agent) = &session.0.options.agent {
             agent.attach(session.downgrade());
         }
@@ -303,31 +338,9 @@ impl Session {
         &self.0.places
     }
 
-    /// Finds and starts every extension, and waits until each is running or has failed.
-    pub async fn load(&self) {
-        let _alone = self.0.lifecycle.lock().await;
-        if self.facts().ended {
-            return;
-        }
-        let loading = Loading::new(self);
-        for found in discovery::find(&self.0.places, self.0.options.trusted) {
-            self.add(&found);
-        }
-        self.settled().await;
-        drop(loading);
-    }
-
-    /// Waits until no extension is starting, or the session ends.
-    async fn settled(&self) {
-        tokio::select! {
-            () = self.0.extensions.settled() => {}
-            () = self.ending() => {}
-        }
-    }
-
     /// Waits until the spare isolate, if one is kept, is ready.
     pub async fn wait_for_spare(&self) {
-        self.0.launcher.wait_for_spare().await;
+        self.0.isolates.wait_for_spare().await;
     }
 
     /// Every extension, by scope and name.
@@ -421,6 +434,7 @@ impl Session {
         let inner = &*self.0;
         Runner {
             extensions: &inner.extensions,
+            view: inner.extensions.view(),
             bus: &inner.bus,
             session_id: &inner.id,
             cwd: &inner.options.cwd,
@@ -459,14 +473,14 @@ struct Loading<'a>(&'a Session);
 
 impl<'a> Loading<'a> {
     fn new(session: &'a Session) -> Self {
-        session.facts().loading = true;
+        session.facts().loading += 1;
         Self(session)
     }
 }
 
 impl Drop for Loading<'_> {
     fn drop(&mut self) {
-        self.0.facts().loading = false;
+        self.0.facts().loading -= 1;
         self.0.announce_offers();
     }
 }

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use libtest_mimic::Arguments;
@@ -12,9 +13,11 @@ use libtest_mimic::Failed;
 use libtest_mimic::Trial;
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
+use tenon_host::Timing;
 use tenon_host::events::Filter;
 use tenon_host::front::Agent;
 use tenon_host::front::AgentError;
@@ -99,7 +102,13 @@ impl Workspace {
     fn session(&self, spare: Spare) -> Session {
         let cwd = std::fs::canonicalize(self.0.path()).unwrap();
         let home = cwd.join("home");
-        let options = SessionOptions { trusted: true, spare, ..SessionOptions::new(cwd, home) };
+        let options = SessionOptions {
+            trusted: true,
+            isolates: Isolates::in_process(spare),
+            // One that ends stays away for as long as a test takes.
+            timing: Timing { restart_after: Duration::from_secs(3600), ..Timing::default() },
+            ..SessionOptions::new(cwd, home)
+        };
         Session::new(options).unwrap()
     }
 }

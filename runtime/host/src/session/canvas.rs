@@ -70,7 +70,7 @@ impl Session {
     /// Every canvas that can be opened.
     pub fn canvases(&self) -> Vec<CanvasListing> {
         let state = self.0.extensions.lock();
-        let loaded = state.map.values().filter(|extension| extension.isolate.is_some());
+        let loaded = state.map.values().filter(|extension| extension.is_loaded());
         loaded
             .flat_map(|extension| {
                 let info = &extension.info;
@@ -166,10 +166,10 @@ impl Session {
         let open = self.opened(instance)?;
         self.open_list().retain(|other| other.instance_id != instance);
         if let Err(fault) = self.call_canvas(&open, "close", json!({})).await
-            && let Some(key) = self.0.extensions.loaded(&open.extension_id)
+            && let Some(peer) = self.0.extensions.loaded(&open.extension_id)
         {
             let text = format!("closing the canvas \"{}\" failed: {fault}", open.canvas_id);
-            self.0.extensions.note(&key, LogLevel::Error, text);
+            self.0.extensions.note(&peer.key, LogLevel::Error, text);
         }
         self.announce_close("session.canvas.closed", &open);
         if let Some(front) = self.canvas_front() {
@@ -275,7 +275,7 @@ impl Session {
             let message = format!("{} is not loaded any more", open.extension_id);
             CanvasFault::new("canvas_unavailable", message)
         };
-        let key = self.0.extensions.loaded(&open.extension_id).ok_or_else(gone)?;
+        let peer = self.0.extensions.loaded(&open.extension_id).ok_or_else(gone)?;
         let mut request = json!({
             "sessionId": self.id(),
             "extensionId": open.extension_id,
@@ -293,7 +293,7 @@ impl Session {
             request.extend(details);
         }
         let payload = json!({ "verb": verb, "request": request });
-        let reply = self.0.extensions.call(&key, CallKind::Canvas, payload.to_string()).await;
+        let reply = self.call(&peer, CallKind::Canvas, None, payload.to_string()).await;
         let mut reply = reply
             .map_err(|failure| CanvasFault::new("canvas_handler_error", failure.to_string()))?;
         if let Some(error) = reply.get("error") {

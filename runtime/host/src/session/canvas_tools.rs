@@ -12,59 +12,56 @@ use crate::tool::ToolResult;
 /// Their names.
 pub const NAMES: [&str; 3] = ["list_canvas_capabilities", "open_canvas", "invoke_canvas_action"];
 
-impl Session {
-    /// The session's own tools.
-    pub(super) fn own_tools(&self) -> Vec<ToolDeclaration> {
-        if self.canvases().is_empty() {
-            return Vec::new();
+/// The tools, as the agent sees them.
+pub fn declarations() -> Vec<ToolDeclaration> {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let declare = |name: &str, description: &str, required: &[&str], properties: Value| {
+        let parameters =
+            json!({ "type": "object", "properties": properties, "required": required });
+        ToolDeclaration {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters: Some(parameters),
+            rest: serde_json::Map::from_iter([("skipPermission".to_owned(), true.into())]),
         }
-        let text = |description: &str| json!({ "type": "string", "description": description });
-        let declare = |name: &str, description: &str, required: &[&str], properties: Value| {
-            let parameters =
-                json!({ "type": "object", "properties": properties, "required": required });
-            ToolDeclaration {
-                name: name.to_owned(),
-                description: description.to_owned(),
-                parameters: Some(parameters),
-                rest: serde_json::Map::from_iter([("skipPermission".to_owned(), true.into())]),
-            }
-        };
-        let [list, open, act] = NAMES;
-        vec![
-            declare(
-                list,
-                "Lists the canvases (live pages shown beside the conversation) that can be opened, \
+    };
+    let [list, open, act] = NAMES;
+    vec![
+        declare(
+            list,
+            "Lists the canvases (live pages shown beside the conversation) that can be opened, \
                  with the input each takes and its actions, and those that are open.",
-                &[],
-                json!({ "canvasId": text("Only this canvas") }),
-            ),
-            declare(
-                open,
-                "Opens a canvas and shows it to the person. With the instanceId of an open canvas it \
+            &[],
+            json!({ "canvasId": text("Only this canvas") }),
+        ),
+        declare(
+            open,
+            "Opens a canvas and shows it to the person. With the instanceId of an open canvas it \
                  is brought to the front.",
-                &["canvasId"],
-                json!({
-                    "canvasId": text("The canvas, from list_canvas_capabilities"),
-                    "extensionId": text("Its extension, if several have a canvas of that name"),
-                    "instanceId": text("A name for this instance, to be used in later calls"),
-                    "input": { "description": "What it is opened with; see its inputSchema" },
-                }),
-            ),
-            declare(
-                act,
-                "Does something with an open canvas.",
-                &["instanceId", "actionName"],
-                json!({
-                    "instanceId": text("The open canvas"),
-                    "actionName": text("The action, from list_canvas_capabilities"),
-                    "input": { "description": "The action's input; see its inputSchema" },
-                }),
-            ),
-        ]
-    }
+            &["canvasId"],
+            json!({
+                "canvasId": text("The canvas, from list_canvas_capabilities"),
+                "extensionId": text("Its extension, if several have a canvas of that name"),
+                "instanceId": text("A name for this instance, to be used in later calls"),
+                "input": { "description": "What it is opened with; see its inputSchema" },
+            }),
+        ),
+        declare(
+            act,
+            "Does something with an open canvas.",
+            &["instanceId", "actionName"],
+            json!({
+                "instanceId": text("The open canvas"),
+                "actionName": text("The action, from list_canvas_capabilities"),
+                "input": { "description": "The action's input; see its inputSchema" },
+            }),
+        ),
+    ]
+}
 
-    /// Runs one of the session's own tools.
-    pub(super) async fn call_own_tool(&self, name: &str, args: &Value) -> ToolResult {
+impl Session {
+    /// Runs one of them.
+    pub(super) async fn call_canvas_tool(&self, name: &str, args: &Value) -> ToolResult {
         let text = |field: &str| args[field].as_str().unwrap_or_default();
         let input = args.get("input").filter(|input| !input.is_null()).cloned();
         let outcome = match name {

@@ -47,7 +47,7 @@ impl Session {
     /// Every command, by name.
     pub fn commands(&self) -> Vec<CommandListing> {
         let state = self.0.extensions.lock();
-        let loaded = state.map.values().filter(|extension| extension.isolate.is_some());
+        let loaded = state.map.values().filter(|extension| extension.is_loaded());
         let mut commands: Vec<_> = loaded
             .flat_map(|extension| {
                 extension.info.commands.iter().map(|command| CommandListing {
@@ -73,7 +73,7 @@ impl Session {
             available: commands.iter().map(|listing| listing.command.name.clone()).collect(),
         };
         let owner = owner.ok_or_else(unknown)?;
-        let key = self.0.extensions.loaded(&owner.extension_id).ok_or_else(unknown)?;
+        let peer = self.0.extensions.loaded(&owner.extension_id).ok_or_else(unknown)?;
         let name = owner.command.name.clone();
         let command = format!("/{name} {args}").trim_end().to_owned();
         let mut pending = self.0.pending.open(Kind::Command, &self.0.bus, "command.completed");
@@ -94,7 +94,7 @@ impl Session {
             "sessionId": self.id(),
         });
         let outcome = tokio::select! {
-            reply = self.0.extensions.call(&key, CallKind::Command, payload.to_string()) => {
+            reply = self.call(&peer, CallKind::Command, None, payload.to_string()) => {
                 reply.map(drop).map_err(|failure| failure.with_place())
             }
             answer = pending.answered() => match answer["error"].as_str() {
@@ -107,7 +107,7 @@ impl Session {
         let mut completed = json!({ "requestId": id });
         if let Err(error) = &outcome {
             completed["error"] = error.to_string().into();
-            self.0.extensions.note(&key, LogLevel::Error, error.to_string());
+            self.0.extensions.note(&peer.key, LogLevel::Error, error.to_string());
             let data = json!({ "errorType": "command", "message": error.to_string() });
             self.emit("session.error", data);
         }

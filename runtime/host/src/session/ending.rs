@@ -6,6 +6,8 @@ use serde_json::json;
 use tenon_isolate::limits;
 
 use super::Session;
+use crate::extensions::Load;
+use crate::extensions::Peer;
 use crate::front::Context;
 use crate::hooks::lifecycle::SessionEnd;
 
@@ -86,6 +88,9 @@ impl Session {
         if let Some(agent) = &self.0.options.agent {
             agent.close().await;
         }
+        if let Some(files) = self.0.log_files.clone() {
+            let _ = self.0.runtime.spawn_blocking(move || files.flush()).await;
+        }
         self.0.bus.sync().await;
         self.0.bus.release();
         // The folders stay if there is something in them.
@@ -138,23 +143,25 @@ impl Session {
         self.emit("session.shutdown", data);
     }
 
-    /// Stops every extension, all at once. Until an isolate has ended, its requests are answered.
-    pub(super) async fn stop_extensions(&self) {
-        let stopping: Vec<_> = {
-            let state = self.0.extensions.lock();
-            let loaded = state.map.iter().filter_map(|(key, extension)| {
-                let stop = extension.isolate.as_ref()?.stop();
-                Some((key.clone(), self.0.runtime.spawn(stop), extension.last_word()))
+    /// Stops every load of every extension, all at once. Until an isolate has ended, its requests are
+    /// answered.
+    async fn stop_extensions(&self) {
+        let peers: Vec<Peer> = {
+            let mut state = self.0.extensions.lock();
+            let loads = state.map.iter_mut().flat_map(|(key, extension)| {
+                extension.record.plan += 1;
+                let peer = |load: &mut Load| Peer { key: key.clone(), generation: load.generation };
+                extension.loads_mut().map(peer).collect::<Vec<_>>()
             });
-            loaded.collect()
+            loads.collect()
         };
-        for (key, stopped, mut ended) in stopping {
+        let stopping = peers.into_iter().map(|peer| {
+            let session = self.clone();
+            self.0.runtime.spawn(async move { session.end_load(&peer).await })
+        });
+        for stopped in stopping.collect::<Vec<_>>() {
             // A panic in one must not keep the others from being waited for.
             let _ = stopped.await;
-            // One that hangs in a system call has not said its last word; nobody waits for it.
-            let _ =
-                tokio::time::timeout(limits::STOP_DEADLINE, ended.wait_for(|ended| *ended)).await;
-            self.forget(&key);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Joining: an extension registers what it offers.
 
 use std::collections::BTreeMap;
+use std::collections::HashSet;
 
 use serde_json::Value;
 use serde_json::json;
@@ -9,12 +10,14 @@ use tenon_isolate::message::RequestId;
 
 use super::Session;
 use super::approvals::Approvals;
-use super::canvas_tools;
+use super::own_tools;
 use super::pending::Kind;
 use crate::environment;
 use crate::extension::Registration;
+use crate::extension::Status;
 use crate::extensions::Key;
 use crate::extensions::Peer;
+use crate::extensions::Slot;
 use crate::extensions::State;
 use crate::extensions::id_of;
 
@@ -86,8 +89,8 @@ impl Session {
 
     fn hold_start(&self, peer: &Peer, held: bool) {
         let mut state = self.0.extensions.lock();
-        if let Some(isolate) = state.of(peer).and_then(|it| it.isolate.as_ref()) {
-            isolate.hold_start(held);
+        if let Some(load) = state.load(peer) {
+            load.isolate.hold_start(held);
         }
     }
 
@@ -117,22 +120,37 @@ impl Session {
         let rejoined = {
             let mut state = self.0.extensions.lock();
             check_built_in(&registration, &built_in.unwrap_or_default())?;
-            state.of(peer).ok_or("the extension is not loaded any more")?;
-            check_commands(&state, &peer.key, &registration)?;
+            let gone = "the extension is not loaded any more";
+            let (_, slot) = state.of(peer).ok_or(gone)?;
+            let leaving = state.leaving(&peer.key);
+            check_commands(&state, &peer.key, &registration, &leaving)?;
             let State { map, registry, .. } = &mut *state;
-            let extension = map.get_mut(&peer.key).ok_or("the extension is not loaded any more")?;
-            let info = &mut extension.info;
-            let warnings = registry.register(&info.id, &info.path, &registration.tools)?;
+            let extension = map.get_mut(&peer.key).ok_or(gone)?;
+            let info = &extension.info;
+            let serves = slot == Slot::Current;
+            // One that is to replace another takes over the names when it does; that they are free is
+            // checked now as well, so that joinSession says it.
+            let warnings = if serves {
+                registry.register(&info.id, &info.path, &registration.tools, &HashSet::new())?
+            } else {
+                registry.check(&info.id, &info.path, &registration.tools, &leaving)?;
+                Vec::new()
+            };
             for text in warnings {
                 extension.note(LogLevel::Warning, text);
             }
-            if let Some(subscriber) = &extension.subscriber {
-                subscriber.change(|filter| {
-                    registration.subscribe.iter().for_each(|kind| filter.add(kind));
-                });
+            if serves {
+                extension.info.register(&registration);
+                extension.had = registration.tools.iter().map(|tool| tool.name.clone()).collect();
             }
-            extension.info.register(registration);
-            extension.info.status == crate::extension::Status::Running
+            let rejoined = serves && extension.info.status == Status::Running;
+            let load = extension.loads_mut().find(|load| load.generation == peer.generation);
+            let load = load.ok_or(gone)?;
+            load.subscribe(serves, |filter| {
+                registration.subscribe.iter().for_each(|kind| filter.add(kind));
+            });
+            load.offers = registration;
+            rejoined
         };
         if rejoined {
             self.announce_offers();
@@ -153,7 +171,7 @@ impl Session {
 /// A name that is taken by the agent or by us needs a word that this is meant.
 fn check_built_in(registration: &Registration, agent: &[String]) -> Result<(), String> {
     for tool in &registration.tools {
-        let taken = agent.contains(&tool.name) || canvas_tools::NAMES.contains(&&*tool.name);
+        let taken = agent.contains(&tool.name) || own_tools::is_own(&tool.name);
         if taken && !tool.flag("overridesBuiltInTool") {
             return Err(format!(
                 "the tool \"{}\" has the name of a built-in tool; set overridesBuiltInTool: true if \
@@ -165,12 +183,18 @@ fn check_built_in(registration: &Registration, agent: &[String]) -> Result<(), S
     Ok(())
 }
 
-fn check_commands(state: &State, key: &Key, registration: &Registration) -> Result<(), String> {
+fn check_commands(
+    state: &State,
+    key: &Key,
+    registration: &Registration,
+    leaving: &HashSet<String>,
+) -> Result<(), String> {
     let newcomer = state.map.get(key).map_or(&key.2, |extension| &extension.info.path);
     for command in &registration.commands {
         let owner = state.map.iter().find(|(other, extension)| {
             *other != key
-                && extension.isolate.is_some()
+                && !leaving.contains(&extension.info.id)
+                && extension.is_loaded()
                 && extension.info.commands.iter().any(|taken| taken.name == command.name)
         });
         if let Some((_, owner)) = owner {

@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tenon_isolate::limits;
+use serde_json::json;
 use tenon_isolate::message::LoadSpec;
+use tenon_isolate::message::LogLevel;
 use tenon_isolate::message::ToIsolate;
 
-use super::Loading;
 use super::Session;
-use super::permission::HANDLER_DEADLINE;
 use crate::config::ExtensionConfig;
+use crate::config::Isolation;
 use crate::discovery;
 use crate::discovery::Found;
 use crate::discovery::Scope;
@@ -23,123 +22,240 @@ use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;
 use crate::extension::hash;
-use crate::extensions::Deadlines;
 use crate::extensions::Extension;
 use crate::extensions::Key;
+use crate::extensions::Load;
 use crate::extensions::Peer;
 use crate::grants::GrantFolders;
 use crate::grants::Profile;
-use crate::hooks::HOOK_DEADLINE;
+use crate::isolates::Company;
+use crate::limits::Limits;
+use crate::supervision::MAX_SUSPICIONS;
+use crate::switches::Switches;
+use crate::trust;
+use crate::trust::TrustStore;
+
+/// What keeps an extension from being started.
+struct Obstacle {
+    status: Status,
+    error: LoadError,
+    /// The hash of its content, if the person can let it run by approving that.
+    review: Option<String>,
+}
+
+impl Obstacle {
+    fn new(status: Status, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { status, error: LoadError::new(message, hint), review: None }
+    }
+}
+
+pub(super) fn key_of(found: &Found) -> Key {
+    (found.scope, found.name.clone(), found.folder.clone())
+}
 
 impl Session {
-    /// Lists an extension and, if nothing speaks against it, starts it.
+    /// Lists an extension that was found and, if nothing speaks against it, starts it; beside the load that
+    /// serves, if there is one.
     pub(super) fn add(&self, found: &Found) {
-        let key: Key = (found.scope, found.name.clone(), found.folder.clone());
-        let mut info = ExtensionInfo::new(found);
-        let obstacle = if let Some(other) = &found.shadowed_by {
-            let error = LoadError::new(format!("{other} is used instead"), None);
-            Some((Status::Shadowed, error))
-        } else if found.scope == Scope::Project && !self.0.options.trusted {
-            let hint = "run with --trust to let the extensions of this repository run".to_owned();
-            Some((Status::Untrusted, LoadError::new("this workspace is not trusted", hint)))
-        } else if let Err(reason) = &found.entry {
-            Some((Status::Failed, LoadError::new(reason, None)))
-        } else {
-            None
-        };
-        let start = obstacle.is_none();
-        if let Some((status, error)) = obstacle {
-            info.fail(status, error);
-        }
-        let config = self.0.config.of(&info.id, &info.name);
-        let within = |ms: Option<u32>, usually: Duration| {
-            ms.map_or(usually, |ms| Duration::from_millis(ms.into()))
-        };
-        let deadlines = Deadlines {
-            hook: within(config.hook_deadline_ms, HOOK_DEADLINE),
-            handler: within(config.handler_deadline_ms, HANDLER_DEADLINE),
-        };
-        let mut extension = Extension::new(info, deadlines);
-        {
-            let mut state = self.0.extensions.lock();
-            let before = state.map.remove(&key);
-            extension.info.generation =
-                before.as_ref().map_or(0, |before| before.info.generation) + u32::from(start);
-            if let Some(before) = before {
-                extension.log = before.log;
+        let key = key_of(found);
+        let obstacle = self.obstacle(found);
+        let serves = self.list_extension(found);
+        if let Some(Obstacle { status, error, review }) = obstacle {
+            if serves {
+                self.retire(&key, Some((status, error)));
+            } else if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
+                extension.files = entry_files(found);
+                extension.info.fail(status, error);
             }
-            state.map.insert(key.clone(), extension);
+            if let Some(hash) = review {
+                self.ask_for_review(&key, hash);
+            }
+        } else if let Ok(entry) = &found.entry {
+            self.start(&key, entry.clone());
         }
-        if start && let Ok(entry) = &found.entry {
-            self.start(key, entry.clone());
+        self.0.extensions.announce();
+    }
+
+    /// Lists an extension that was found; true if a load of it serves.
+    pub(super) fn list_extension(&self, found: &Found) -> bool {
+        let config = self.0.config.of(&found.id(), &found.name);
+        let mut fresh = ExtensionInfo::new(found);
+        fresh.limits = Limits::configured(&config);
+        let log_files = self.0.log_files.clone();
+        fresh.log_file =
+            log_files.as_ref().map(|files| files.file_for(found.scope, &found.name, &found.folder));
+        let mut state = self.0.extensions.lock();
+        let extension = state.map.entry(key_of(found)).or_insert_with(|| {
+            let mut extension = Extension::new(fresh.clone(), found.clone());
+            extension.log_files = log_files;
+            extension
+        });
+        extension.found = found.clone();
+        extension.record.plan += 1;
+        extension.record.returns = None;
+        if !extension.is_loaded() {
+            let before = std::mem::replace(&mut extension.info, fresh);
+            extension.info.generation = before.generation;
+            extension.info.last_error = before.last_error;
+            extension.info.failures = before.failures;
+        }
+        extension.is_loaded()
+    }
+
+    /// The status of an extension that must not be started.
+    pub(super) fn obstacle_status(&self, found: &Found) -> Option<Status> {
+        self.obstacle(found).map(|obstacle| obstacle.status)
+    }
+
+    /// Whatever keeps an extension from being started.
+    fn obstacle(&self, found: &Found) -> Option<Obstacle> {
+        if let Some(other) = &found.shadowed_by {
+            return Some(Obstacle::new(Status::Shadowed, format!("{other} is used instead"), None));
+        }
+        let options = &self.0.options;
+        if found.scope == Scope::Project && !options.trusted {
+            let hint = "`tenon trust` trusts this workspace once and for all, --trust for one run";
+            let message = "this workspace is not trusted";
+            return Some(Obstacle::new(Status::Untrusted, message, Some(hint.to_owned())));
+        }
+        if let Some(why) = Switches::of(&options.home).is_off(&found.folder) {
+            let hint = format!("`tenon ext enable {}` lets it run again", found.name);
+            return Some(Obstacle::new(Status::Disabled, why, Some(hint)));
+        }
+        if let Err(reason) = &found.entry {
+            return Some(Obstacle::new(Status::Failed, reason, None));
+        }
+        if found.scope == Scope::Project && self.0.config.trust.review {
+            return self.unreviewed(found);
+        }
+        None
+    }
+
+    /// Where every content is to be approved: one that was not.
+    fn unreviewed(&self, found: &Found) -> Option<Obstacle> {
+        let hint = format!("`tenon trust --review {}` approves what is in it now", found.name);
+        match trust::content_hash(&found.folder) {
+            Ok(hash) => {
+                let store = TrustStore::of(&self.0.options.home);
+                (!store.is_reviewed(&found.folder, &hash)).then(|| {
+                    let message = "it is new or has changed, and was not reviewed";
+                    let obstacle = Obstacle::new(Status::Untrusted, message, Some(hint));
+                    Obstacle { review: Some(hash), ..obstacle }
+                })
+            }
+            Err(error) => {
+                let message = format!("its files cannot be read for a review: {error}");
+                Some(Obstacle::new(Status::Untrusted, message, None))
+            }
         }
     }
 
-    pub(super) fn start(&self, key: Key, entry: PathBuf) {
-        let spec = self.load_spec(&key, entry);
-        let id = spec.id.clone();
-        self.connect_events(&key, &id);
-        // The isolate may speak before it is listed; the lock makes it wait until it is.
-        let mut state = self.0.extensions.lock();
-        let Some(extension) = state.map.get_mut(&key) else { return };
-        // Messages are taken on the isolate's own thread, in order. A session that was dropped is not
-        // kept alive by its extensions.
+    /// Asks the person whether what is in an extension now may run.
+    fn ask_for_review(&self, key: &Key, hash: String) {
+        if self.0.options.front.is_none() {
+            return;
+        }
+        let (session, key) = (self.clone(), key.clone());
+        self.0.runtime.spawn(async move {
+            let request = json!({
+                "kind": "extension-review",
+                "extensionName": crate::extensions::id_of(&key),
+                "path": key.2,
+                "hash": hash,
+            });
+            let decision = tokio::select! {
+                decision = session.ask_person_for_permission(&request) => decision,
+                () = session.ending() => return,
+            };
+            if !decision.is_approved() {
+                return;
+            }
+            let store = TrustStore::of(&session.0.options.home);
+            match store.review(&key.2, &hash) {
+                Ok(()) => drop(session.refresh().await),
+                Err(error) => {
+                    session.0.extensions.note(&key, LogLevel::Error, error.to_string());
+                }
+            }
+        });
+    }
+
+    /// Starts a load of an extension: beside the one that serves, or as the one that serves.
+    pub(super) fn start(&self, key: &Key, entry: PathBuf) {
+        let spec = self.load_spec(key, entry);
+        let config = self.0.config.of(&spec.id, &key.1);
+        let (generation, overtaken, apart) = {
+            let mut state = self.0.extensions.lock();
+            let Some(extension) = state.map.get_mut(key) else { return };
+            extension.files = entry_files(&extension.found);
+            extension.record.returns = None;
+            let apart = config.isolation == Isolation::OwnProcess
+                || extension.record.suspicions >= MAX_SUSPICIONS;
+            // A load that was on its way has been overtaken.
+            (extension.record.next_generation(), extension.next.take(), apart)
+        };
+        if let Some(overtaken) = overtaken {
+            self.0.bus.remove(&overtaken.subscriber);
+        }
+        let peer = Peer { key: key.clone(), generation };
+        let subscriber = self.connect_events(&peer, &spec.id);
+        let company = if apart { Company::Own } else { Company::Shared };
+        let hash = std::fs::read(&spec.entry).ok().map(|source| hash(&source));
+        // Messages are taken in the order they are sent. A session that was dropped is not kept alive by
+        // its extensions.
         let session = Arc::downgrade(&self.0);
-        let peer = Peer { key, generation: extension.info.generation };
         let receive = move |message| {
             if let Some(inner) = session.upgrade() {
                 Self(inner).receive(&peer, message);
             }
         };
-        match self.0.launcher.start(spec, receive) {
-            Ok(isolate) => extension.isolate = Some(isolate),
+        // The isolate may speak before it is listed; the lock makes it wait until it is.
+        let mut state = self.0.extensions.lock();
+        let epoch = state.epoch;
+        let Some(extension) = state.map.get_mut(key) else { return };
+        let isolate = match self.0.isolates.start(spec, company, receive) {
+            Ok(isolate) => isolate,
             Err(error) => {
-                extension.info.fail(Status::Failed, LoadError::new(error.to_string(), None));
+                let error = LoadError::new(error.to_string(), None);
+                if extension.is_loaded() {
+                    extension.blame(error);
+                } else {
+                    extension.info.fail(Status::Failed, error);
+                }
+                drop(state);
+                return self.0.bus.remove(&subscriber);
             }
+        };
+        let pid = isolate.pid();
+        extension.mark(&format!("starting generation {generation} in process {pid}"));
+        let mut load = Load::new(generation, isolate, subscriber, hash);
+        if extension.is_loaded() {
+            extension.next = Some(load);
+        } else {
+            load.serves = (epoch, None);
+            extension.info.status = Status::Starting;
+            extension.info.generation = generation;
+            extension.info.hash = load.hash.clone();
+            extension.info.pid = Some(pid);
+            extension.current = Some(load);
         }
     }
 
-    /// Stops every extension and starts what is on disk now; waits until each is running or has failed.
-    pub async fn reload(&self) {
-        let _alone = self.0.lifecycle.lock().await;
-        if self.facts().ended {
-            return;
-        }
-        let loading = Loading::new(self);
-        self.stop_extensions().await;
-        let found = discovery::find(&self.0.places, self.0.options.trusted);
-        {
-            let mut state = self.0.extensions.lock();
-            let key = |found: &Found| (found.scope, found.name.clone(), found.folder.clone());
-            let keys: std::collections::BTreeSet<Key> = found.iter().map(key).collect();
-            state.map.retain(|key, _| keys.contains(key));
-        }
-        found.iter().for_each(|found| self.add(found));
-        self.settled().await;
-        drop(loading);
-    }
-
-    /// Gives an extension its place on the bus. It hears nothing until it subscribes.
-    fn connect_events(&self, key: &Key, id: &str) {
-        let (session, receiver) = (Arc::downgrade(&self.0), key.clone());
+    /// Gives a load its place on the bus. It hears nothing until it subscribes and serves.
+    fn connect_events(&self, peer: &Peer, id: &str) -> Arc<Subscriber> {
+        let (session, peer) = (Arc::downgrade(&self.0), peer.clone());
         // Under the lock, so that no call overtakes the events before it.
         let deliver = move |subscriber: &Subscriber| {
             let Some(inner) = session.upgrade() else { return };
-            let state = inner.extensions.lock();
-            let Some(extension) = state.map.get(&receiver) else { return };
-            let is_its =
-                extension.subscriber.as_deref().is_some_and(|its| std::ptr::eq(its, subscriber));
-            if is_its
-                && let Some(isolate) = &extension.isolate
+            let mut state = inner.extensions.lock();
+            if let Some(load) = state.load(&peer)
                 && let Some(batch) = subscriber.take_batch()
             {
-                isolate.send(ToIsolate::Events { batch });
+                // One that takes nothing more has its own queue full; the bus counts what it misses.
+                let _ = load.isolate.send(ToIsolate::Events { batch });
             }
         };
-        let subscriber = self.0.bus.subscribe_batches(id, deliver);
-        if let Some(extension) = self.0.extensions.lock().map.get_mut(key) {
-            extension.subscriber = Some(subscriber);
-        }
+        self.0.bus.subscribe_batches(id, deliver)
     }
 
     fn load_spec(&self, (scope, name, folder): &Key, entry: PathBuf) -> LoadSpec {
@@ -161,15 +277,16 @@ impl Session {
             data: &data,
             session: &self.0.folder,
             extension: entry.parent().unwrap_or(folder),
+            extensions: &self
+                .0
+                .places
+                .roots
+                .iter()
+                .map(|(_, root)| root.clone())
+                .collect::<Vec<_>>(),
         });
         let env = self.environment(&config, &entry, &data);
-        let mut limits = limits::default_limits();
-        if let Some(megabytes) = config.heap_mb {
-            limits.heap_bytes = megabytes as usize * 1024 * 1024;
-        }
-        if let Some(seconds) = config.start_deadline_s {
-            limits.start_deadline_ms = u64::from(seconds) * 1000;
-        }
+        let limits = Limits::configured(&config).isolate;
         LoadSpec { id, entry, cwd: options.cwd.clone(), env, grant, limits }
     }
 
@@ -183,6 +300,7 @@ impl Session {
                 let hash = hash(root.as_os_str().as_encoded_bytes());
                 folder.join(&hash[..16]).join(name)
             }
+            Scope::Session => folder.join(self.id()).join(name),
             Scope::User | Scope::Folder => folder.join(name),
         }
     }
@@ -201,4 +319,12 @@ impl Session {
         env.insert("TENON_EXTENSION_DATA".into(), path(data));
         env
     }
+}
+
+/// The entry file, until the isolate says what else it has read.
+fn entry_files(found: &Found) -> BTreeMap<PathBuf, String> {
+    let Ok(entry) = &found.entry else { return BTreeMap::new() };
+    let path = std::fs::canonicalize(entry).unwrap_or_else(|_| entry.clone());
+    let hash = std::fs::read(&path).map(|source| hash(&source)).unwrap_or_default();
+    BTreeMap::from([(path, hash)])
 }

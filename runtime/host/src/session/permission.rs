@@ -1,7 +1,5 @@
 //! May this be done? Extensions' handlers are asked first, then the person.
 
-use std::time::Duration;
-
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
@@ -12,10 +10,6 @@ use super::Session;
 use super::pending::Kind;
 use crate::extensions::HandlerTarget;
 use crate::front::Decision;
-
-/// How long an extension's handler of requests may take, unless its configuration says otherwise. Such a
-/// handler asks a person somewhere else.
-pub const HANDLER_DEADLINE: Duration = Duration::from_secs(600);
 
 /// The decision when there is neither a handler nor a front that answers.
 pub const NOBODY_TO_ASK: &str = "denied-no-approval-rule-and-could-not-request-from-user";
@@ -64,7 +58,7 @@ impl Session {
                 }
                 approval.get_or_insert((decision, Some(target.id)));
             }
-            last = Some(target.key);
+            last = Some(target.peer.key.clone());
         }
         match approval {
             Some(approval) => approval,
@@ -85,18 +79,17 @@ impl Session {
     /// answer.
     pub(super) async fn ask_handler<Answer: DeserializeOwned>(
         &self,
-        target: &HandlerTarget,
+        target: &HandlerTarget<'_>,
         handler: &str,
         request: &Value,
     ) -> Option<Answer> {
-        let HandlerTarget { key, id, deadline } = target;
+        let HandlerTarget { peer, id, deadline } = target;
         let payload = json!({
             "handler": handler,
             "request": request,
             "invocation": { "sessionId": self.id() },
         });
-        let call =
-            self.0.extensions.call_within(key, CallKind::Handler, *deadline, payload.to_string());
+        let call = self.call(peer, CallKind::Handler, Some(*deadline), payload.to_string());
         let why = match call.await {
             Ok(Value::Null) => return None,
             Ok(answer) => match serde_json::from_value(answer.clone()) {
@@ -108,7 +101,7 @@ impl Session {
             Err(failure) => failure.with_place(),
         };
         let message = format!("{handler} of {id} failed: {why}; it was skipped");
-        self.0.extensions.note(key, LogLevel::Error, &message);
+        self.0.extensions.note(&peer.key, LogLevel::Error, &message);
         let data =
             json!({ "warningType": "handler_failed", "message": message, "extensionId": id });
         self.emit("session.warning", data);

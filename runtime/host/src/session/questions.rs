@@ -114,7 +114,7 @@ impl Session {
             {
                 return Some(answer);
             }
-            last = Some(target.key);
+            last = Some(target.peer.key.clone());
         }
         front(self).await
     }

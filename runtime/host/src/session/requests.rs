@@ -2,36 +2,28 @@
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::EndReason;
 use tenon_isolate::message::FromIsolate;
-use tenon_isolate::message::LogLevel;
 use tenon_isolate::message::RequestId;
 use tenon_isolate::message::ToIsolate;
 
 use super::Session;
-use crate::extension::LoadError;
+use crate::events::Filter;
 use crate::extension::Registration;
 use crate::extension::Status;
 use crate::extensions::Extensions;
-use crate::extensions::Key;
 use crate::extensions::Peer;
+use crate::extensions::Slot;
 
 impl Session {
-    /// Takes a message, in the isolate's thread. Nothing here waits.
+    /// Takes a message: in the isolate's thread, or in the task that reads its socket. Nothing here waits.
     pub(super) fn receive(&self, peer: &Peer, message: FromIsolate) {
         let extensions = &self.0.extensions;
         match message {
             FromIsolate::Log(record) => extensions.note(&peer.key, record.level, record.text),
-            FromIsolate::Reply { call, result } => {
-                let waiting =
-                    extensions.lock().of(peer).and_then(|extension| extension.calls.remove(&call));
-                if let Some(waiting) = waiting {
-                    // The caller may have given up.
-                    let _ = waiting.send(result);
-                }
-            }
+            FromIsolate::Reply { call, result } => extensions.reply(peer, call, result),
+            FromIsolate::Loaded { files } => self.loaded_files(peer, files),
             FromIsolate::EventsSeen => {
-                let subscriber = extensions.lock().of(peer).and_then(|it| it.subscriber.clone());
+                let subscriber = extensions.lock().load(peer).map(|load| load.subscriber.clone());
                 if let Some(subscriber) = subscriber {
                     self.0.bus.seen(&subscriber);
                 }
@@ -39,53 +31,9 @@ impl Session {
             FromIsolate::Request { request, method, params } => {
                 self.request(peer, request, &method, params);
             }
-            FromIsolate::Ready(report) => {
-                if let Some(extension) = extensions.lock().of(peer) {
-                    extension.info.ready = Some(report);
-                    extension.info.status = Status::Running;
-                }
-                extensions.announce();
-                self.announce_offers();
-            }
+            FromIsolate::Ready(report) => self.became_ready(peer, report),
             FromIsolate::Ended(reason) => self.ended(peer, reason),
         }
-    }
-
-    fn ended(&self, peer: &Peer, reason: EndReason) {
-        {
-            let mut state = self.0.extensions.lock();
-            let Some(extension) = state.of(peer) else { return };
-            if let Some(error) = LoadError::from_end(reason) {
-                extension.note(LogLevel::Error, error.what.message.clone());
-                extension.info.fail(Status::Failed, error);
-            } else if extension.info.status == Status::Starting {
-                let error = LoadError::new("it was stopped before it had joined", None);
-                extension.info.fail(Status::Failed, error);
-            }
-            extension.say_last_word();
-        }
-        self.forget(&peer.key);
-        self.0.extensions.announce();
-        self.announce_offers();
-    }
-
-    /// Forgets whatever belongs to an isolate that has ended, or that nobody waits for any more.
-    pub(super) fn forget(&self, key: &Key) {
-        let subscriber = {
-            let mut state = self.0.extensions.lock();
-            let Some(extension) = state.map.get_mut(key) else { return };
-            extension.isolate = None;
-            // Whoever waits for a reply learns that none will come.
-            extension.calls.clear();
-            let subscriber = extension.subscriber.take();
-            let id = extension.info.id.clone();
-            state.registry.remove(&id);
-            subscriber
-        };
-        if let Some(subscriber) = subscriber {
-            self.0.bus.remove(&subscriber);
-        }
-        self.canvases_unavailable(key);
     }
 
     fn request(&self, peer: &Peer, request: RequestId, method: &str, params: Value) {
@@ -93,17 +41,13 @@ impl Session {
             "session.join" => self.join(peer, request, params),
             "session.subscribe" | "session.unsubscribe" => {
                 let kind = params["type"].as_str().unwrap_or_default();
-                let subscriber =
-                    self.0.extensions.lock().of(peer).and_then(|it| it.subscriber.clone());
-                if let Some(subscriber) = subscriber {
-                    subscriber.change(|filter| {
-                        if method == "session.subscribe" {
-                            filter.add(kind);
-                        } else {
-                            filter.remove(kind);
-                        }
-                    });
-                }
+                self.change_subscription(peer, |filter| {
+                    if method == "session.subscribe" {
+                        filter.add(kind);
+                    } else {
+                        filter.remove(kind);
+                    }
+                });
                 self.answer(peer, request, Ok(Value::Null));
             }
             "session.getEvents" => {
@@ -131,17 +75,27 @@ impl Session {
     /// Answers a request, if whoever made it is still there.
     pub(super) fn answer(&self, peer: &Peer, request: RequestId, result: Result<Value, String>) {
         let mut state = self.0.extensions.lock();
-        if let Some(isolate) = state.of(peer).and_then(|it| it.isolate.as_ref()) {
-            isolate.send(ToIsolate::Answer { request, result });
+        if let Some(load) = state.load(peer) {
+            // One that takes nothing more does not wait for this either.
+            let _ = load.isolate.send(ToIsolate::Answer { request, result });
         }
     }
 
     /// Waits until whoever made a request has gone.
     pub(super) async fn gone(&self, peer: &Peer) {
-        let last_word = self.0.extensions.lock().of(peer).map(|extension| extension.last_word());
+        let last_word = self.0.extensions.lock().load(peer).map(|load| load.last_word());
         if let Some(mut last_word) = last_word {
             // An error means that the extension was replaced.
             let _ = last_word.wait_for(|ended| *ended).await;
+        }
+    }
+
+    /// Changes which events a load wants.
+    pub(super) fn change_subscription(&self, peer: &Peer, change: impl FnOnce(&mut Filter)) {
+        let mut state = self.0.extensions.lock();
+        let Some((extension, slot)) = state.of(peer) else { return };
+        if let Some(load) = extension.loads_mut().find(|load| load.generation == peer.generation) {
+            load.subscribe(slot == Slot::Current, change);
         }
     }
 
@@ -149,11 +103,20 @@ impl Session {
     fn leave(&self, peer: &Peer) {
         {
             let mut state = self.0.extensions.lock();
-            let Some(extension) = state.of(peer) else { return };
+            let Some((extension, slot)) = state.of(peer) else { return };
+            let serves = slot == Slot::Current;
             let id = extension.info.id.clone();
-            extension.info.register(Registration::default());
-            if let Some(subscriber) = &extension.subscriber {
-                subscriber.change(|filter| *filter = crate::events::Filter::default());
+            if serves {
+                extension.info.register(&Registration::default());
+            }
+            if let Some(load) =
+                extension.loads_mut().find(|load| load.generation == peer.generation)
+            {
+                load.offers = Registration::default();
+                load.subscribe(serves, |filter| *filter = Filter::default());
+            }
+            if !serves {
+                return;
             }
             state.registry.remove(&id);
         }
@@ -166,7 +129,7 @@ impl Session {
         // When everything is started or stopped, nobody needs to hear of every single one.
         {
             let facts = self.facts();
-            if facts.loading || facts.ended {
+            if facts.loading > 0 || facts.ended {
                 return;
             }
         }
@@ -174,7 +137,8 @@ impl Session {
         let [tools, commands, canvases] = offers;
         if tools {
             let model = self.facts().model.clone().unwrap_or_default();
-            self.emit_ephemeral("session.tools_updated", json!({ "model": model }));
+            let data = json!({ "model": model, "extensions": self.loads() });
+            self.emit_ephemeral("session.tools_updated", data);
             if let Some(agent) = &self.0.options.agent {
                 agent.tools_changed();
             }
@@ -219,11 +183,21 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Which load of each extension serves.
+    fn loads(&self) -> Vec<Value> {
+        let running = |info: &crate::extension::ExtensionInfo| info.status == Status::Running;
+        let all = self.list().into_iter().filter(running);
+        all.map(|info| json!({ "id": info.id, "generation": info.generation, "hash": info.hash }))
+            .collect()
+    }
+}
+
 impl Extensions {
     /// Which kinds of offers changed since it was last asked: tools, commands, canvases.
     fn offers(&self) -> [bool; 3] {
         let mut state = self.lock();
-        let loaded = state.map.values().filter(|extension| extension.isolate.is_some());
+        let loaded = state.map.values().filter(|extension| extension.is_loaded());
         let mut hashes = [String::new(), String::new(), String::new()];
         for extension in loaded {
             let info = &extension.info;

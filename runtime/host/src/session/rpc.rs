@@ -101,11 +101,14 @@ impl Session {
         }
         let (session, peer, path) = (self.clone(), peer.clone(), path.to_owned());
         self.0.runtime.spawn(async move {
-            // A reload ends whoever asked for it, and goes on.
-            let goes_on = path == "extensions.reload";
+            // A load that reloads everything while it is itself on its way would do so for ever.
+            if path == "extensions.reload" && session.is_on_its_way(&peer) {
+                let refusal = session.refuse_reload(&peer);
+                return session.answer(&peer, request, Err(refusal));
+            }
             let result = tokio::select! {
                 result = session.rpc_later(&peer.key, &path, params) => result,
-                () = session.gone(&peer), if !goes_on => return,
+                () = session.gone(&peer) => return,
             };
             session.answer(&peer, request, result);
         });

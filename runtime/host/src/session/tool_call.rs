@@ -1,5 +1,7 @@
 //! Tool calls: through the hooks to the extension and back; and the hooks around the agent's own tools.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
@@ -7,11 +9,20 @@ use tenon_isolate::message::CallKind;
 use tenon_isolate::message::LogLevel;
 
 use super::Session;
+use super::manage_tools;
 use super::outcome::ToolOutcome;
 use super::pending::Kind;
 use super::permission::NOBODY_TO_ASK;
 use crate::extensions::CallFailure;
+use crate::extensions::Extension;
+use crate::extensions::Peer;
+use crate::extensions::Pinned;
+use crate::extensions::State;
+use crate::extensions::View;
+use crate::extensions::id_of;
 use crate::front::Context;
+use crate::front::Decision;
+use crate::hooks::Runner;
 use crate::hooks::tool_use::Caller;
 use crate::hooks::tool_use::Decided;
 use crate::hooks::tool_use::Permission;
@@ -19,6 +30,7 @@ use crate::hooks::tool_use::Post;
 use crate::hooks::tool_use::PostFailure;
 use crate::hooks::tool_use::Pre;
 use crate::hooks::tool_use::PreMcp;
+use crate::supervision::RETURN_PATIENCE;
 use crate::tool::ResultType;
 use crate::tool::ToolDeclaration;
 use crate::tool::ToolResult;
@@ -135,7 +147,7 @@ impl Session {
         let mut tools: Vec<_> = state
             .map
             .values()
-            .filter(|extension| extension.isolate.is_some())
+            .filter(|extension| extension.is_loaded())
             .flat_map(|extension| {
                 let id = &extension.info.id;
                 extension
@@ -154,19 +166,19 @@ impl Session {
         tools
     }
 
-    /// The tool of that name.
-    fn tool(&self, name: &str) -> Option<ToolListing> {
-        let state = self.0.extensions.lock();
-        let loaded = state.map.values().filter(|extension| extension.isolate.is_some());
-        let found = loaded.into_iter().find_map(|extension| {
-            let tool = extension.info.tools.iter().find(|tool| tool.name == name)?;
-            Some(ToolListing { tool: tool.clone(), extension_id: Some(extension.info.id.clone()) })
-        });
-        drop(state);
-        found.or_else(|| {
-            let tool = self.own_tools().into_iter().find(|tool| tool.name == name)?;
-            Some(ToolListing { tool, extension_id: None })
-        })
+    /// The tool of that name, and the load of an extension that has it; none for the session's own.
+    fn tool<'a>(
+        &self,
+        view: &View<'a>,
+        name: &str,
+    ) -> Option<(ToolDeclaration, Option<Pinned<'a>>)> {
+        let found =
+            view.find(|_, offers| offers.tools.iter().find(|tool| tool.name == name).cloned());
+        if let Some((peer, tool)) = found {
+            return Some((tool, Some(peer)));
+        }
+        let own = self.own_tools().into_iter().find(|tool| tool.name == name)?;
+        Some((own, None))
     }
 
     /// Calls a tool through the hooks. Dropping the future cancels the call: the handler's
@@ -182,7 +194,10 @@ impl Session {
         call: ToolCall,
         aborts: u64,
     ) -> Result<ToolOutcome, CallError> {
-        let Some(ToolListing { tool, extension_id }) = self.tool(&call.name) else {
+        self.until_back(&call.name).await;
+        // Hooks and tool are those of one moment, whatever is loaded again meanwhile.
+        let hooks = self.hooks();
+        let Some((tool, owner)) = self.tool(&hooks.view, &call.name) else {
             let available = self.tools().into_iter().map(|listing| listing.tool.name).collect();
             return Err(CallError::UnknownTool { name: call.name, available });
         };
@@ -196,7 +211,7 @@ impl Session {
         let mut unfinished = Unfinished { session: self, caller: &caller, armed: true };
         let outcome = tokio::select! {
             biased;
-            outcome = self.run_tool(&caller, &tool, extension_id, call.args, call.permission) => outcome,
+            outcome = self.run_tool(&hooks, &caller, &tool, owner.as_deref(), call.args, call.permission) => outcome,
             () = self.aborted_after(aborts) => ToolOutcome::aborted(),
         };
         unfinished.armed = false;
@@ -210,23 +225,24 @@ impl Session {
 
     async fn run_tool(
         &self,
+        hooks: &Runner<'_>,
         caller: &Caller,
         tool: &ToolDeclaration,
-        owner: Option<String>,
+        owner: Option<&Peer>,
         args: Value,
         permission: PermissionCheck,
     ) -> ToolOutcome {
         self.execution_starts(caller, &args, None);
-        let pre = self.hooks().run(Pre::new(caller.clone(), args)).await;
+        let pre = hooks.run(Pre::new(caller.clone(), args)).await;
         let (before, args) = (pre.contexts, pre.args);
         let mut suppress_output = pre.suppress_output;
         if let Err(result) = self.may_call(caller, tool, &args, pre.decided, permission).await {
             let ends_turn = result.result_type == ResultType::Rejected;
             return ToolOutcome { result, before, after: Vec::new(), ends_turn, suppress_output };
         }
-        let result = self.execute(caller, owner.as_deref(), &args).await;
+        let result = self.execute(caller, owner, &args).await;
         let Digest { mut result, contexts: after, suppress_output: suppressed } =
-            self.digest(caller, &args, result).await;
+            digest(hooks, caller, &args, result).await;
         suppress_output |= suppressed;
         let ends_turn = match result.result_type {
             ResultType::Rejected => true,
@@ -246,6 +262,22 @@ impl Session {
         decided: Option<Decided>,
         permission: PermissionCheck,
     ) -> Result<(), ToolResult> {
+        // Switching extensions on and off is managing what guards the agent: hooks may forbid it, but only
+        // the person permits it.
+        let forbidden = decided.as_ref().is_some_and(|it| it.permission == Permission::Deny);
+        if permission == PermissionCheck::Ask
+            && !forbidden
+            && manage_tools::needs_permission(&caller.tool_name, args)
+        {
+            let request = json!({
+                "kind": "extension-management",
+                "toolCallId": caller.tool_call_id,
+                "operation": args["operation"],
+                "extensionName": args["name"],
+            });
+            let decision = self.ask_person_for_permission(&request).await;
+            return refusal(decision, None, None).map_or(Ok(()), Err);
+        }
         let Some(Decided { permission: decision, by, reason }) = decided else {
             if permission == PermissionCheck::Granted || tool.flag("skipPermission") {
                 return Ok(());
@@ -284,36 +316,25 @@ impl Session {
         hook: Option<(&str, &str)>,
     ) -> Result<(), ToolResult> {
         let (decision, by) = self.permission(request).await;
-        if decision.is_approved() {
-            return Ok(());
-        }
-        let nobody = decision.kind == NOBODY_TO_ASK;
-        let who = by.as_deref().unwrap_or("the person");
-        let said = decision.feedback.map(|said| format!(": {said}")).unwrap_or_default();
-        Err(ToolResult::denied(match hook {
-            None if nobody => "Denied: there is nobody to ask for permission".to_owned(),
-            None => format!("Denied by {who}{said}"),
-            Some((by, because)) if nobody => format!(
-                "Denied: {by} wants the person to be asked, and there is nobody to ask{because}"
-            ),
-            Some((by, because)) => {
-                format!("Denied by {who}{said} (asked because of {by}{because})")
-            }
-        }))
+        refusal(decision, by.as_deref(), hook).map_or(Ok(()), Err)
     }
 
     /// Has the tool's owner run it.
-    async fn execute(&self, caller: &Caller, owner: Option<&str>, args: &Value) -> ToolResult {
+    async fn execute(&self, caller: &Caller, owner: Option<&Peer>, args: &Value) -> ToolResult {
         let name = &caller.tool_name;
         let Some(owner) = owner else { return self.call_own_tool(name, args).await };
-        let Some(key) = self.0.extensions.loaded(owner) else {
-            return ToolResult::failure(format!("{owner} ended before {name} was called"));
+        // Its load may be gone after a long question to the person; the tool is then the next one's.
+        let newer = if self.0.extensions.lock().load(owner).is_none() {
+            self.tool(&self.0.extensions.view(), name).and_then(|(_, newer)| newer)
+        } else {
+            None
         };
+        let owner = newer.as_deref().unwrap_or(owner);
         let mismatches = self.0.extensions.lock().registry.mismatches(name, args);
         for mismatch in mismatches {
             let text =
                 format!("{name} was called with arguments that do not fit its schema: {mismatch}");
-            self.0.extensions.note(&key, LogLevel::Warning, text);
+            self.0.extensions.note(&owner.key, LogLevel::Warning, text);
         }
         let mut pending = self.0.pending.open(Kind::Tool, &self.0.bus, "external_tool.completed");
         let request = pending.id.clone();
@@ -340,13 +361,18 @@ impl Session {
             payload["availableTools"] = self.tools_metadata();
         }
         let called = async {
-            let reply = self.0.extensions.call(&key, CallKind::Tool, payload.to_string()).await;
+            let deadline = self.tool_deadline(owner);
+            let reply = self.call(owner, CallKind::Tool, deadline, payload.to_string()).await;
             match reply {
                 Ok(value) => ToolResult::from_reply(value),
                 Err(CallFailure::Ended { id, reason }) => {
                     let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                     ToolResult::failure(format!("{id} ended before {name} returned{why}"))
                 }
+                Err(CallFailure::Late(deadline)) => ToolResult::failure(format!(
+                    "{name} of {} did not return within {deadline:?} (limit tool-deadline-ms)",
+                    id_of(&owner.key)
+                )),
                 Err(failure) => ToolResult::failure(failure.to_string()),
             }
         };
@@ -358,33 +384,25 @@ impl Session {
         result
     }
 
-    /// Runs the hooks after a call.
-    async fn digest(&self, caller: &Caller, args: &Value, result: ToolResult) -> Digest {
-        match result.result_type {
-            ResultType::Success => {
-                let chain = Post {
-                    caller: caller.clone(),
-                    args: args.clone(),
-                    result,
-                    contexts: Vec::new(),
-                    suppress_output: false,
-                };
-                let Post { result, contexts, suppress_output, .. } = self.hooks().run(chain).await;
-                Digest { result, contexts, suppress_output }
+    /// Waits for a tool whose extension is being started again, for a while.
+    async fn until_back(&self, tool: &str) {
+        let is_away = |state: &State| {
+            let has_it = |it: &Extension| it.info.tools.iter().any(|has| has.name == tool);
+            let extensions = || state.map.values();
+            extensions().any(|it| it.brings_back(tool)) && !extensions().any(has_it)
+        };
+        if is_away(&self.0.extensions.lock()) {
+            let back = self.0.extensions.until(|state| !is_away(state));
+            tokio::select! {
+                _ = tokio::time::timeout(RETURN_PATIENCE, back) => {}
+                () = self.ending() => {}
             }
-            ResultType::Failure => {
-                let error = result.error.as_ref().unwrap_or(&result.text_result_for_llm).clone();
-                let chain = PostFailure {
-                    caller: caller.clone(),
-                    args: args.clone(),
-                    error,
-                    contexts: Vec::new(),
-                };
-                let contexts = self.hooks().run(chain).await.contexts;
-                Digest { result, contexts, suppress_output: false }
-            }
-            _ => Digest { result, contexts: Vec::new(), suppress_output: false },
         }
+    }
+
+    /// How long a call of an extension's tools may take.
+    fn tool_deadline(&self, owner: &Peer) -> Option<Duration> {
+        self.0.extensions.lock().map.get(&owner.key)?.info.limits.tool_deadline()
     }
 
     /// The agent is about to use a tool of its own: what extensions say. The arguments, and what travels
@@ -420,7 +438,7 @@ impl Session {
     pub async fn after_agent_tool(&self, tool: &AgentTool, result: ToolResult) -> ToolOutcome {
         let caller = tool.caller();
         let Digest { result, contexts: after, suppress_output } =
-            self.digest(&caller, &tool.args, result).await;
+            digest(&self.hooks(), &caller, &tool.args, result).await;
         let suppress_output = suppress_output || tool.suppress_output;
         let ends_turn = result.result_type == ResultType::Rejected;
         let outcome = ToolOutcome { result, before: Vec::new(), after, ends_turn, suppress_output };
@@ -474,6 +492,58 @@ impl AgentTool {
             native: self.native.clone(),
         }
     }
+}
+
+/// Runs the hooks after a call.
+async fn digest(hooks: &Runner<'_>, caller: &Caller, args: &Value, result: ToolResult) -> Digest {
+    match result.result_type {
+        ResultType::Success => {
+            let chain = Post {
+                caller: caller.clone(),
+                args: args.clone(),
+                result,
+                contexts: Vec::new(),
+                suppress_output: false,
+            };
+            let Post { result, contexts, suppress_output, .. } = hooks.run(chain).await;
+            Digest { result, contexts, suppress_output }
+        }
+        ResultType::Failure => {
+            let error = result.error.as_ref().unwrap_or(&result.text_result_for_llm).clone();
+            let chain = PostFailure {
+                caller: caller.clone(),
+                args: args.clone(),
+                error,
+                contexts: Vec::new(),
+            };
+            let contexts = hooks.run(chain).await.contexts;
+            Digest { result, contexts, suppress_output: false }
+        }
+        _ => Digest { result, contexts: Vec::new(), suppress_output: false },
+    }
+}
+
+/// What is said to the agent when a decision does not let a call be made; `by` is the extension that decided,
+/// `hook` the one that wanted it decided, with its reason.
+fn refusal(decision: Decision, by: Option<&str>, hook: Option<(&str, &str)>) -> Option<ToolResult> {
+    if decision.is_approved() {
+        return None;
+    }
+    let nobody = decision.kind == NOBODY_TO_ASK;
+    let who = by.unwrap_or("the person");
+    let said = decision.feedback.map(|said| format!(": {said}")).unwrap_or_default();
+    Some(ToolResult::denied(match hook {
+        None if nobody => "Denied: there is nobody to ask for permission".to_owned(),
+        None => format!("Denied by {who}{said}"),
+        Some((by, because)) if nobody => {
+            format!(
+                "Denied: {by} wants the person to be asked, and there is nobody to ask{because}"
+            )
+        }
+        Some((by, because)) => {
+            format!("Denied by {who}{said} (asked because of {by}{because})")
+        }
+    }))
 }
 
 /// A result after its hooks.

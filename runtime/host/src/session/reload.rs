@@ -1,0 +1,438 @@
+//! Loading extensions, and loading them again: what is on disk becomes what runs.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use tenon_isolate::limits::DRAIN_CALLS_DEADLINE;
+use tenon_isolate::message::LogLevel;
+
+use super::Loading;
+use super::Session;
+use super::generations::Plan;
+use super::launch::key_of;
+use crate::config::Watch;
+use crate::discovery;
+use crate::discovery::Found;
+use crate::extension::LoadError;
+use crate::extension::Status;
+use crate::extension::hash;
+use crate::extensions::Extension;
+use crate::extensions::Key;
+use crate::extensions::Peer;
+use crate::extensions::State;
+use crate::manage::ReloadReport;
+use crate::watch::Mode;
+use crate::watch::Watcher;
+
+/// How often to look, where changes are noticed by looking.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long news of a reload wait for all of it. One extension that hangs does not keep back what the others
+/// have to offer.
+const ANNOUNCE_AFTER: Duration = Duration::from_millis(250);
+
+/// How long the watcher's list of files is left alone: many loads end at the same time.
+const REARM_AFTER: Duration = Duration::from_millis(10);
+
+/// Which extensions are loaded again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Those whose files have changed, came or went.
+    Changed,
+}
+
+impl Session {
+    /// Finds and starts every extension, and waits until each is running or has failed.
+    pub async fn load(&self) {
+        let loading = Loading::new(self);
+        {
+            let _alone = self.0.lifecycle.lock().await;
+            if self.facts().ended {
+                return;
+            }
+            for found in self.find_all() {
+                self.add(&found);
+            }
+            if self.0.options.watch {
+                self.begin_watching();
+            }
+        }
+        self.settled().await;
+        drop(loading);
+    }
+
+    /// Loads every extension again from what is on disk, each beside its last good load, and waits until each
+    /// has taken over or has failed. Calls in flight finish on the load they began with.
+    pub async fn reload(&self) -> ReloadReport {
+        self.load_again(Which::All).await
+    }
+
+    /// The same for those whose files have changed, came or went; the others are left alone.
+    pub async fn refresh(&self) -> ReloadReport {
+        self.load_again(Which::Changed).await
+    }
+
+    async fn load_again(&self, which: Which) -> ReloadReport {
+        // What was asked for is done also when whoever asked goes away.
+        let session = self.clone();
+        let task = self.0.runtime.spawn(async move { session.load_again_alone(which).await });
+        task.await.unwrap_or_default()
+    }
+
+    async fn load_again_alone(&self, which: Which) -> ReloadReport {
+        let mut report = ReloadReport::default();
+        let loading = Loading::new(self);
+        let started = {
+            let _alone = self.0.lifecycle.lock().await;
+            if self.facts().ended { Vec::new() } else { self.start_again(which, &mut report) }
+        };
+        // Others can be started while we wait: one that hangs must not keep its own correction waiting.
+        let ready = |state: &mut State| {
+            let starts = |key: &Key| state.map.get(key).is_some_and(Extension::is_starting);
+            !started.iter().any(starts)
+        };
+        let all_ready = async {
+            tokio::select! {
+                () = self.0.extensions.until(ready) => {}
+                () = self.ending() => {}
+            }
+        };
+        let mut all_ready = std::pin::pin!(all_ready);
+        let in_time = tokio::time::timeout(ANNOUNCE_AFTER, &mut all_ready).await.is_ok();
+        drop(loading);
+        if !in_time {
+            all_ready.await;
+        }
+        report.extensions = self.list();
+        let state = self.0.extensions.lock();
+        for key in &started {
+            if let Some(extension) = state.map.get(key).filter(|it| it.info.error.is_some()) {
+                report.failed.push(extension.info.id.clone());
+            }
+        }
+        drop(state);
+        self.watch_files();
+        report
+    }
+
+    /// Starts what is to be loaded again, and takes away what is gone.
+    fn start_again(&self, which: Which, report: &mut ReloadReport) -> Vec<Key> {
+        let found = self.find_all();
+        let keys: BTreeSet<Key> = found.iter().map(key_of).collect();
+        let gone: Vec<Key> = {
+            let state = self.0.extensions.lock();
+            let gone = state.map.iter().filter(|(key, extension)| {
+                !keys.contains(*key) && extension.info.status != Status::Draining
+            });
+            gone.map(|(key, _)| key.clone()).collect()
+        };
+        for key in gone {
+            report.removed.push(crate::extensions::id_of(&key));
+            self.retire(&key, None);
+        }
+        let mut started = Vec::new();
+        for found in &found {
+            let key = key_of(found);
+            match self.what_changed(found) {
+                Change::New => report.added.push(found.id()),
+                Change::None if which == Which::Changed => continue,
+                Change::None | Change::Content => report.reloaded.push(found.id()),
+                Change::StillBlocked => continue,
+            }
+            if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
+                extension.record.forgive();
+                extension.info.failures = 0;
+            }
+            self.give_up_start(&key);
+            self.add(found);
+            if self.obstacle_status(found).is_none() {
+                started.push(key);
+            }
+        }
+        started
+    }
+
+    /// What has become of an extension since it was last looked at.
+    fn what_changed(&self, found: &Found) -> Change {
+        let obstacle = self.obstacle_status(found);
+        let (files, before) = {
+            let state = self.0.extensions.lock();
+            let known = state.map.get(&key_of(found));
+            let Some(extension) = known.filter(|it| it.info.status != Status::Draining) else {
+                return Change::New;
+            };
+            let before = (extension.info.status, extension.record.is_given_up());
+            if extension.found.entry != found.entry {
+                return Change::Content;
+            }
+            (extension.files.clone(), before)
+        };
+        match (obstacle, before) {
+            // It failed too often, and nobody but its author can do something about it.
+            (None, (Status::Disabled, true)) => {}
+            (None, (Status::Disabled | Status::Untrusted | Status::Shadowed, _)) => {
+                return Change::Content;
+            }
+            (None, _) => {}
+            (Some(now), (before, false)) if now == before => return Change::StillBlocked,
+            (Some(_), _) => return Change::Content,
+        }
+        if files_changed(&files) { Change::Content } else { Change::None }
+    }
+
+    /// A first load that has not joined yet is not worth waiting for once its files have changed.
+    fn give_up_start(&self, key: &Key) {
+        let peer = {
+            let state = self.0.extensions.lock();
+            let current = state.map.get(key).and_then(|extension| extension.current.as_ref());
+            let starts = current.filter(|load| load.ready_at.is_none());
+            starts.map(|load| Peer { key: key.clone(), generation: load.generation })
+        };
+        if let Some(peer) = peer {
+            self.forget(&peer);
+        }
+    }
+
+    pub(super) fn find_all(&self) -> Vec<Found> {
+        discovery::find(&self.0.places, self.0.options.trusted)
+    }
+
+    /// Waits until no extension is starting, or the session ends.
+    async fn settled(&self) {
+        tokio::select! {
+            () = self.0.extensions.settled() => {}
+            () = self.ending() => {}
+        }
+    }
+
+    /// Does what is to be done after an isolate has ended.
+    pub(super) fn carry_out(&self, key: &Key, plan: Plan) {
+        let (pause, number) = match plan {
+            Plan::Nothing => return,
+            Plan::Restart(pause, number) => (pause, number),
+            Plan::MakeRoom(number) => return self.plan_to_make_room(key, number),
+        };
+        let (session, key) = (self.downgrade(), key.clone());
+        self.0.runtime.spawn(async move {
+            tokio::time::sleep(pause).await;
+            let Some(session) = session.upgrade() else { return };
+            session.restart(&key, number).await;
+        });
+    }
+
+    fn plan_to_make_room(&self, key: &Key, number: u64) {
+        let (session, key) = (self.clone(), key.clone());
+        self.0.runtime.spawn(async move {
+            tokio::select! {
+                () = session.make_room(&key, number) => {}
+                () = session.ending() => {}
+            }
+        });
+    }
+
+    /// Starts an extension again, unless something else has happened to it meanwhile.
+    async fn restart(&self, key: &Key, number: u64) {
+        // A reload that is under way has its own idea of what to start.
+        let _alone = self.0.lifecycle.lock().await;
+        if self.facts().ended {
+            return;
+        }
+        let found = {
+            let state = self.0.extensions.lock();
+            let Some(extension) = state.map.get(key) else { return };
+            if extension.record.plan != number || extension.is_loaded() {
+                return;
+            }
+            extension.found.clone()
+        };
+        // What speaks against it now may not have when it was first started.
+        self.add(&found);
+    }
+
+    /// Ends the load that serves, so that what it holds is free, and tries the newest again.
+    async fn make_room(&self, key: &Key, number: u64) {
+        let is_planned = |state: &State| {
+            state.map.get(key).is_some_and(|extension| extension.record.plan == number)
+        };
+        let reason = "it makes room for the newest, which wants a port that it has";
+        self.0.extensions.note(key, LogLevel::Info, format!("=== {reason} ==="));
+        let peer = {
+            let _alone = self.0.lifecycle.lock().await;
+            if !is_planned(&self.0.extensions.lock()) {
+                return;
+            }
+            let starting = (Status::Starting, LoadError::new(reason, None));
+            self.withdraw(key, Some(starting))
+        };
+        let number = number + 1;
+        let is_planned = |state: &State| {
+            state.map.get(key).is_some_and(|extension| extension.record.plan == number)
+        };
+        if let Some(peer) = peer {
+            let done = self
+                .0
+                .extensions
+                .until(|state| state.load(&peer).is_none_or(|load| !load.is_busy()));
+            let _ = tokio::time::timeout(DRAIN_CALLS_DEADLINE, done).await;
+            self.end_load(&peer).await;
+        }
+        // A session that ends starts nothing more, and somebody may have decided otherwise meanwhile.
+        let _alone = self.0.lifecycle.lock().await;
+        if self.facts().ended || !is_planned(&self.0.extensions.lock()) {
+            return;
+        }
+        let found = self.0.extensions.lock().map.get(key).map(|it| it.found.clone());
+        if let Some(found) = found {
+            self.add(&found);
+        }
+    }
+
+    /// Watches the places that extensions are in and the files they were loaded from.
+    fn begin_watching(&self) {
+        let config = &self.0.config.reload;
+        let mode = match config.watch {
+            Watch::Off => return,
+            Watch::Auto => Mode::Native,
+            Watch::Poll => Mode::Poll(
+                config.poll_ms.map_or(POLL_INTERVAL, |ms| Duration::from_millis(ms.into())),
+            ),
+        };
+        let session = Arc::downgrade(&self.0);
+        let on_change = move || {
+            if let Some(session) = session.upgrade().map(Self) {
+                let runtime = session.0.runtime.clone();
+                runtime.spawn(async move { session.report_refresh(session.refresh().await) });
+            }
+        };
+        match Watcher::new(mode, self.debounce(), on_change) {
+            Ok(watcher) => {
+                // There is one watcher; it is set up once.
+                let _ = self.0.watcher.set(watcher);
+                self.watch_files();
+            }
+            Err(error) => {
+                let message = format!("changes on disk are not noticed: {error}");
+                let data = json!({ "warningType": "not_watching", "message": message });
+                self.emit("session.warning", data);
+            }
+        }
+    }
+
+    /// Tells the watcher, soon, what there is to watch now.
+    pub(super) fn watch_files(&self) {
+        if self.0.watcher.get().is_none() || self.0.rearming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let session = self.downgrade();
+        self.0.runtime.spawn(async move {
+            tokio::time::sleep(REARM_AFTER).await;
+            let Some(session) = session.upgrade() else { return };
+            session.0.rearming.store(false, Ordering::Release);
+            let checked = session.clone();
+            let rearm = move || checked.rearm();
+            // What changed before it was watched is found now; it may not be all yet.
+            if session.0.runtime.spawn_blocking(rearm).await.unwrap_or(false) {
+                tokio::time::sleep(session.debounce()).await;
+                session.report_refresh(session.refresh().await);
+            }
+        });
+    }
+
+    /// Watches what extensions were loaded from; true if something of it has changed since.
+    fn rearm(&self) -> bool {
+        let Some(watcher) = self.0.watcher.get() else { return false };
+        let files: BTreeSet<PathBuf> = {
+            let state = self.0.extensions.lock();
+            state.map.values().flat_map(|extension| extension.files.keys().cloned()).collect()
+        };
+        let roots: Vec<PathBuf> =
+            self.0.places.roots.iter().map(|(_, root)| root.clone()).collect();
+        watcher.watch(&roots, &files);
+        let found = self.find_all();
+        let known = {
+            let state = self.0.extensions.lock();
+            state.map.values().filter(|it| it.info.status != Status::Draining).count()
+        };
+        let changed = |found| matches!(self.what_changed(found), Change::New | Change::Content);
+        found.len() != known || found.iter().any(changed)
+    }
+
+    /// How long it must be quiet on disk before changes count.
+    fn debounce(&self) -> Duration {
+        let configured = self.0.config.reload.debounce_ms;
+        configured.map_or(self.0.options.timing.debounce, |ms| Duration::from_millis(ms.into()))
+    }
+
+    /// Says what a change on disk has come to, where nobody asked for it.
+    fn report_refresh(&self, report: ReloadReport) {
+        for id in &report.failed {
+            let Some(info) = report.extensions.iter().find(|info| info.id == *id) else { continue };
+            let Some(error) = &info.error else { continue };
+            let goes_on = if info.status == Status::Running {
+                format!("; generation {} goes on", info.generation)
+            } else {
+                String::new()
+            };
+            let message = format!("{id} could not be loaded: {}{goes_on}", error.what);
+            let data = json!({
+                "warningType": "extension_reload_failed",
+                "message": message,
+                "extensionId": id,
+            });
+            self.emit("session.warning", data);
+        }
+    }
+}
+
+/// What has become of an extension since it was last looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    None,
+    New,
+    /// Its files, or whether it may run.
+    Content,
+    /// It must not run, for the same reason as before.
+    StillBlocked,
+}
+
+/// Whether files are not what they were when they were loaded.
+fn files_changed(files: &std::collections::BTreeMap<PathBuf, String>) -> bool {
+    files.iter().any(|(path, before)| {
+        let now = std::fs::read(path).map(|bytes| hash(&bytes)).unwrap_or_default();
+        now != *before
+    })
+}
+
+impl Session {
+    /// Whether a load is not ready yet.
+    pub(super) fn is_on_its_way(&self, peer: &Peer) -> bool {
+        let mut state = self.0.extensions.lock();
+        state.load(peer).is_some_and(|load| load.ready_at.is_none())
+    }
+
+    /// Loads one extension that was found elsewhere, on trial, and waits until it runs or has failed.
+    pub(super) async fn add_for_trial(&self, found: &Found) {
+        self.list_extension(found);
+        match &found.entry {
+            Ok(entry) => self.start(&key_of(found), entry.clone()),
+            Err(reason) => {
+                if let Some(extension) = self.0.extensions.lock().map.get_mut(&key_of(found)) {
+                    extension.info.fail(Status::Failed, LoadError::new(reason, None));
+                }
+            }
+        }
+        self.settled().await;
+    }
+
+    /// Says in an extension's log that its reload was refused, and why.
+    pub(super) fn refuse_reload(&self, peer: &Peer) -> String {
+        let text = "an extension cannot reload the extensions while it is itself being loaded";
+        self.0.extensions.note(&peer.key, LogLevel::Warning, text);
+        text.to_owned()
+    }
+}
