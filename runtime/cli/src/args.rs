@@ -5,6 +5,10 @@ use std::sync::LazyLock;
 
 use clap::Parser;
 use clap::Subcommand;
+use clap::ValueEnum;
+
+use crate::commands::bench::hostile::BenchHostile;
+use crate::commands::bench::reload::BenchReload;
 
 /// What `--version` prints after the name.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -20,7 +24,7 @@ pub struct Args {
     #[arg(long, global = true, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
 
-    /// Let the extensions of this repository run
+    /// Let the extensions of this repository run, this time
     #[arg(long, global = true)]
     pub trust: bool,
 
@@ -45,20 +49,44 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
+impl Args {
+    /// Whether this process itself runs JavaScript, instead of a process that it starts.
+    pub fn needs_engine(&self) -> bool {
+        match &self.command {
+            Some(Command::Bench(BenchCommand::Start(start))) => start.single.is_some(),
+            // It compares.
+            Some(Command::Bench(BenchCommand::Hooks(_))) => true,
+            _ => false,
+        }
+    }
+}
+
 const EXAMPLES: &str = "Examples:
   tenon demo                              see it work, in a throw-away workspace
-  tenon ext list --trust                  load this repository's extensions and list them
-  tenon ext inspect my-extension --trust  tools, hooks, log and last error of one
-  tenon call word_count --args '{\"path\":\"README.md\"}' --extensions ./extensions";
+  tenon ext new my-extension              write a first extension
+  tenon trust                             let this repository's extensions run
+  tenon ext list                          load the extensions and list them
+  tenon ext inspect my-extension          tools, hooks, limits, log and last error of one
+  tenon call word_count --args '{\"path\":\"README.md\"}' --extensions ./extensions
+  tenon doctor                            what is missing on this machine";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List or inspect extensions
+    /// Make, list, check, install and watch extensions
     #[command(subcommand)]
     Ext(ExtCommand),
     /// Call a tool of an extension
     Call(CallArgs),
+    /// Let the extensions of a repository run, or no longer
+    Trust(TrustArgs),
+    /// Look for what keeps extensions from running, and say what to do
+    #[command(after_help = "Examples:
+  tenon doctor
+  tenon doctor --json
+
+Exits with 1 if something fails; warnings do not count.")]
+    Doctor,
     /// List the coding agents that are known, and which are installed
     Agents,
     /// Show what Tenon does, in a throw-away workspace
@@ -66,6 +94,9 @@ pub enum Command {
     /// Measure what extensions cost
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Run isolates for another process of Tenon
+    #[command(hide = true)]
+    IsolateHost,
 }
 
 /// `tenon ext`.
@@ -73,17 +104,196 @@ pub enum Command {
 pub enum ExtCommand {
     /// Load every extension and list what each offers
     #[command(after_help = "Examples:
-  tenon ext list --trust
+  tenon ext list
   tenon ext list --extensions ./extensions --json")]
     List,
-    /// Everything about one extension: tools, hooks, error with its place, log
+    /// Everything about one extension: tools, hooks, limits, error with its place, log
     #[command(after_help = "Examples:
-  tenon ext inspect my-extension --trust
-  tenon ext inspect project:my-extension --trust --json")]
+  tenon ext inspect my-extension
+  tenon ext inspect project:my-extension --json")]
     Inspect {
         /// Its name, or its id such as project:my-extension
         name: String,
     },
+    /// Write a new extension that works, to begin with
+    New(NewArgs),
+    /// Load each extension once and report what is wrong, as a linter would
+    Check(CheckArgs),
+    /// Let the live sessions of this workspace load their extensions anew
+    #[command(after_help = "Examples:
+  tenon ext reload
+  tenon ext reload my-extension --json
+
+Exits with 1 if no session is live, or something does not load.")]
+    Reload {
+        /// Report on this extension only; the others are loaded anew too
+        name: Option<String>,
+    },
+    /// Switch an extension on again
+    #[command(after_help = "Examples:
+  tenon ext enable my-extension
+  tenon ext enable user:my-extension --json")]
+    Enable {
+        /// Its name, or its id such as project:my-extension
+        name: String,
+    },
+    /// Switch an extension off, in this and every later session
+    #[command(after_help = "Examples:
+  tenon ext disable my-extension
+  tenon ext disable user:my-extension --why \"too slow\"")]
+    Disable {
+        /// Its name, or its id such as project:my-extension
+        name: String,
+        /// Why; shown wherever the extension is listed
+        #[arg(long, value_name = "TEXT")]
+        why: Option<String>,
+    },
+    /// Install an extension from a folder or a git repository
+    Install(InstallArgs),
+    /// Remove an extension of yours or of this repository, with its folder
+    #[command(after_help = "Examples:
+  tenon ext remove my-extension
+  tenon ext remove user:my-extension --yes")]
+    Remove {
+        /// Its name, or its id such as user:my-extension
+        name: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Print the log of an extension, from this and earlier sessions
+    Logs(LogsArgs),
+    /// Show what each extension uses, until q or Ctrl-C
+    #[command(after_help = "Examples:
+  tenon ext top
+  tenon ext top --once
+  tenon ext top --json | jq .
+
+Shows the live sessions of this workspace; without one it loads the extensions itself.")]
+    Top {
+        /// Print one table and end
+        #[arg(long)]
+        once: bool,
+    },
+}
+
+/// `tenon ext new`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tenon ext new my-extension
+  tenon ext new board --kind canvas --description \"Shows what is going on\"
+  tenon ext new mine --user --kind ts")]
+pub struct NewArgs {
+    /// Its name: that of its folder
+    pub name: String,
+    /// What to begin with
+    #[arg(long, value_enum, default_value_t = NewKind::Basic)]
+    pub kind: NewKind,
+    /// Put it into your own folder instead of this repository
+    #[arg(long)]
+    pub user: bool,
+    /// What it does, in a sentence
+    #[arg(long, value_name = "TEXT")]
+    pub description: Option<String>,
+}
+
+/// What a new extension begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NewKind {
+    /// A tool
+    Basic,
+    /// A page beside the conversation
+    Canvas,
+    /// Hooks around prompts and tools
+    Hooks,
+    /// A tool, in TypeScript
+    Ts,
+}
+
+/// `tenon ext check`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tenon ext check
+  tenon ext check my-extension
+  tenon ext check ./extensions/word-count --json
+
+Exits with 1 if an extension does not load.")]
+pub struct CheckArgs {
+    /// Names, ids or folders [default: every extension that is found]
+    #[arg(value_name = "NAME|PATH")]
+    pub targets: Vec<String>,
+    /// Exit with 1 for warnings too
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// `tenon ext install`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tenon ext install ./word-count
+  tenon ext install https://example.org/tools.git --path extensions/word-count
+  tenon ext install ./word-count --name count --project
+
+The extension is loaded once before it is put in place; one that does not load is not installed.")]
+pub struct InstallArgs {
+    /// A folder, or the address of a git repository with an optional #branch, #tag or #commit
+    pub source: String,
+    /// Where the extension is inside the source
+    #[arg(long, value_name = "SUB")]
+    pub path: Option<PathBuf>,
+    /// What to call it [default: the name of its folder]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Install into this repository instead of your own folder
+    #[arg(long)]
+    pub project: bool,
+    /// Replace the one that is there
+    #[arg(long)]
+    pub replace: bool,
+    /// Do not load it first
+    #[arg(long)]
+    pub no_check: bool,
+}
+
+/// `tenon ext logs`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tenon ext logs my-extension
+  tenon ext logs my-extension -n 200
+  tenon ext logs my-extension -f")]
+pub struct LogsArgs {
+    /// Its name, or its id such as project:my-extension
+    pub name: String,
+    /// Go on with what is added, until Ctrl-C
+    #[arg(long, short)]
+    pub follow: bool,
+    /// How many of the newest lines to begin with
+    #[arg(long, short = 'n', value_name = "LINES", default_value_t = 50)]
+    pub lines: usize,
+}
+
+/// `tenon trust`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tenon trust                       let this repository's extensions run
+  tenon trust ../other --revoke     no longer
+  tenon trust --list
+  tenon trust --review my-extension say that you have read it as it is now
+
+What a repository commits cannot switch on code by itself; --trust is for one run only.")]
+pub struct TrustArgs {
+    /// A folder in the repository [default: the current directory]
+    pub path: Option<PathBuf>,
+    /// List the repositories that are trusted
+    #[arg(long, conflicts_with_all = ["path", "revoke", "review"])]
+    pub list: bool,
+    /// Take the trust back
+    #[arg(long, conflicts_with = "review")]
+    pub revoke: bool,
+    /// Say that an extension was read as it is now; needed where the configuration says
+    /// `[trust] review = true`
+    #[arg(long, value_name = "NAME")]
+    pub review: Option<String>,
 }
 
 /// `tenon call`.
@@ -123,6 +333,10 @@ pub enum BenchCommand {
   tenon bench events
   tenon bench events --rate 1000 --seconds 2 --json")]
     Events(BenchEvents),
+    /// From a saved file to the new tool; and what reloads and crashes leave behind
+    Reload(BenchReload),
+    /// What a well-behaved extension notices of one that misbehaves
+    Hostile(BenchHostile),
 }
 
 /// `tenon bench hooks`.

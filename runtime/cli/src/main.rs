@@ -17,10 +17,15 @@ use crate::error::CliError;
 fn main() -> ExitCode {
     // SAFETY: this is the first statement of the program; there is one thread.
     unsafe { tenon_host::environment::seal() };
-    // Before any other thread exists: some processors let the engine's memory be touched only by
-    // threads that descend from the one that initialised it.
-    tenon_host::isolate::init_engine();
+    if let Some(code) = tenon_host::isolates::serve_if_asked() {
+        return code;
+    }
     let args = Args::parse();
+    if args.needs_engine() {
+        // Before any other thread exists: some processors let the engine's memory be touched only by
+        // threads that descend from the one that initialised it.
+        tenon_host::isolate::init_engine();
+    }
     if let Err(error) = output::claim_stdout() {
         CliError::new(format!("standard output cannot be set up: {error}")).print();
         return ExitCode::FAILURE;
@@ -47,6 +52,11 @@ async fn run(args: Args) -> Result<ExitCode, CliError> {
         Some(Command::Agents) => commands::agents::run(&args),
         Some(Command::Demo) => commands::demo::run(&args).await,
         Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
+        Some(Command::Trust(trust)) => commands::trust::run(&args, trust),
+        Some(Command::Doctor) => commands::doctor::run(&args).await,
+        Some(Command::IsolateHost) => {
+            Err(CliError::new("isolate-host takes no options; it is started by tenon itself"))
+        }
         None => Err(CliError::new("no command was given").hint("tenon --help lists them")),
     }
 }

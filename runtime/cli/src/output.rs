@@ -12,6 +12,7 @@ use anstream::AutoStream;
 use anstyle::AnsiColor;
 use anstyle::Style;
 use serde::Serialize;
+use tenon_host::Status;
 
 use crate::error::CliError;
 
@@ -39,23 +40,99 @@ pub fn claim_stdout() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes to standard output. A reader that has gone away is not an error.
-fn write(text: std::fmt::Arguments<'_>) {
-    let _ = match OUT.get().and_then(|out| out.lock().ok()) {
+/// Writes to standard output.
+fn write(text: std::fmt::Arguments<'_>) -> std::io::Result<()> {
+    match OUT.get().and_then(|out| out.lock().ok()) {
         Some(mut out) => out.write_fmt(text),
         None => anstream::stdout().write_fmt(text),
-    };
+    }
 }
 
-/// Prints a line.
+/// Whether somebody looks at standard output.
+pub fn is_terminal() -> bool {
+    match OUT.get().and_then(|out| out.lock().ok()) {
+        Some(out) => out.as_inner().is_terminal(),
+        None => std::io::stdout().is_terminal(),
+    }
+}
+
+/// Puts lines in place of what is on the terminal, as many as fit. Where colours are not wanted they are
+/// left out; the cursor is moved in any case.
+pub fn redraw(lines: &[String]) {
+    let Some(mut out) = OUT.get().and_then(|out| out.lock().ok()) else { return };
+    let rows = terminal_rows(out.as_inner());
+    let _ = out.as_inner().write_all(HOME);
+    for line in lines.iter().take(rows.saturating_sub(1)) {
+        let _ = write!(out, "{line}");
+        let _ = out.as_inner().write_all(END_LINE);
+    }
+    let _ = out.as_inner().write_all(CLEAR_REST);
+}
+
+/// The cursor goes to the upper left corner.
+const HOME: &[u8] = b"\x1b[H";
+/// The rest of a line is cleared, and the next begins.
+const END_LINE: &[u8] = b"\x1b[K\n";
+/// Everything below is cleared.
+const CLEAR_REST: &[u8] = b"\x1b[J";
+
+/// How many lines a terminal is assumed to have that does not say.
+const USUAL_ROWS: usize = 24;
+
+fn terminal_rows(terminal: &File) -> usize {
+    // SAFETY: winsize is a few numbers; all of them may be zero.
+    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+    // SAFETY: the call fills in the structure it is given, and keeps nothing of it.
+    let answered = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
+    if answered == 0 && size.ws_row > 0 { size.ws_row.into() } else { USUAL_ROWS }
+}
+
+/// Asks on the terminal; anything but yes is no. `None` if nobody is there to be asked.
+pub fn confirm(question: &str) -> Option<bool> {
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return None;
+    }
+    let _ = write!(anstream::stderr(), "{question} [y/N] ");
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    Some(read.is_ok() && yes)
+}
+
+/// Prints a line to standard error, for a person.
+pub fn note(text: impl std::fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Prints a line. A reader that has gone away is not an error.
 pub fn line(text: impl std::fmt::Display) {
-    write(format_args!("{text}\n"));
+    let _ = write(format_args!("{text}\n"));
+}
+
+/// Prints a line of a stream that has no end; false if nobody reads it any more.
+pub fn stream_line(text: impl std::fmt::Display) -> bool {
+    write(format_args!("{text}\n")).is_ok()
 }
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> Result<(), CliError> {
     line(serde_json::to_string_pretty(value)?);
     Ok(())
+}
+
+/// How a status is shown.
+pub fn status_style(status: Status) -> Style {
+    match status {
+        Status::Running => GREEN,
+        Status::Failed => RED,
+        Status::Disabled => DIM,
+        Status::Starting | Status::Draining | Status::Untrusted | Status::Shadowed => YELLOW,
+    }
+}
+
+/// One and many: `1 tool`, `2 tools`.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// Rows with aligned columns.
@@ -81,6 +158,11 @@ impl Table {
 
     /// Prints it.
     pub fn print(&self) {
+        self.lines().iter().for_each(line);
+    }
+
+    /// Its lines, the header first.
+    pub fn lines(&self) -> Vec<String> {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             let widest = cells.map(|(text, _)| text.chars().count()).max().unwrap_or(0);
@@ -99,12 +181,13 @@ impl Table {
         };
         let header: Vec<_> =
             self.header.iter().enumerate().map(|(i, text)| pad(text, i, BOLD)).collect();
-        line(header.join("  "));
-        for row in &self.rows {
+        let mut lines = vec![header.join("  ")];
+        lines.extend(self.rows.iter().map(|row| {
             let cells: Vec<_> =
                 row.iter().enumerate().map(|(i, (text, style))| pad(text, i, *style)).collect();
-            line(cells.join("  "));
-        }
+            cells.join("  ")
+        }));
+        lines
     }
 }
 

@@ -1,4 +1,4 @@
-//! The session for the directory the program works in.
+//! Where the program works, and the session for it.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -6,16 +6,229 @@ use std::task::Poll;
 
 use tenon_host::Session;
 use tenon_host::SessionOptions;
+use tenon_host::control;
+use tenon_host::control::ControlGuard;
+use tenon_host::control::Live;
+use tenon_host::discovery;
+use tenon_host::discovery::Found;
+use tenon_host::discovery::Places;
 use tenon_host::discovery::Scope;
+use tenon_host::isolate::Spare;
+use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
+use tenon_host::trust::TrustStore;
 
 use crate::args::Args;
 use crate::error::CliError;
+use crate::output;
+use crate::output::BOLD;
 use crate::output::Progress;
+use crate::output::YELLOW;
+
+/// The directory the program works in, and where extensions are looked for.
+pub struct Workspace {
+    /// The working directory, without links.
+    pub cwd: PathBuf,
+    /// Tenon's own folder.
+    pub home: PathBuf,
+    /// Folders whose `extensions` folder holds the user's extensions.
+    pub user_folders: Vec<PathBuf>,
+    /// Folders named on the command line.
+    pub extension_folders: Vec<PathBuf>,
+}
+
+impl Workspace {
+    /// What the command line says about where to work. The program enters the directory.
+    pub fn of(args: &Args) -> Result<Self, CliError> {
+        let cwd = match &args.cwd {
+            Some(cwd) => cwd.clone(),
+            None => std::env::current_dir().map_err(|error| {
+                CliError::new(format!("the current directory is gone: {error}"))
+            })?,
+        };
+        let cwd = directory("--cwd", &cwd)?;
+        // Where threads cannot have directories of their own, this one is everybody's.
+        std::env::set_current_dir(&cwd).map_err(|error| {
+            CliError::new(format!("{} cannot be entered: {error}", cwd.display()))
+        })?;
+        let folders: Result<Vec<_>, _> =
+            args.extension_folders.iter().map(|folder| directory("--extensions", folder)).collect();
+        let home = home(args)?;
+        let user_folders = user_folders(&home);
+        Ok(Self { cwd, user_folders, home, extension_folders: folders? })
+    }
+
+    /// The root of the repository, or the working directory.
+    pub fn root(&self) -> &Path {
+        discovery::project_root(&self.cwd)
+    }
+
+    /// The folder of the repository's extensions.
+    pub fn project_extensions(&self) -> PathBuf {
+        self.root().join(".github").join("extensions")
+    }
+
+    /// The folder that the user's new extensions are put into.
+    pub fn user_extensions(&self) -> PathBuf {
+        self.home.join("extensions")
+    }
+
+    /// Where extensions are looked for.
+    pub fn places(&self) -> Places {
+        Places::new(&self.cwd, &self.user_folders, &self.extension_folders, None)
+    }
+
+    /// Every extension there is; nothing is loaded.
+    pub fn found(&self) -> Vec<Found> {
+        discovery::find(&self.places(), true)
+    }
+
+    /// The extension with a name or id; nothing is loaded.
+    pub fn pick(&self, name: &str) -> Result<Found, CliError> {
+        pick(self.found(), name).map_err(|error| error.unwrap_or_else(|| self.nothing_found()))
+    }
+
+    /// Says where extensions were looked for and none was found.
+    pub fn nothing_found(&self) -> CliError {
+        nothing_in(&self.places())
+    }
+
+    /// Whether the repository's extensions may run: this time, or because the person said so before.
+    pub fn is_trusted(&self, args: &Args) -> bool {
+        args.trust || TrustStore::of(&self.home).is_trusted(self.root())
+    }
+
+    /// The same; a person who can be asked is, and a yes is remembered.
+    pub fn trusted_or_asked(&self, args: &Args) -> Result<bool, CliError> {
+        if self.is_trusted(args) {
+            return Ok(true);
+        }
+        let found = discovery::find(&self.places(), false);
+        let names: Vec<_> = found
+            .into_iter()
+            .filter(|found| found.scope == Scope::Project)
+            .map(|found| found.name)
+            .collect();
+        if names.is_empty() {
+            return Ok(false);
+        }
+        let question = format!(
+            "{YELLOW}This repository has extensions, which can do what you can do:{YELLOW:#} {}\n\
+             Trust {BOLD}{}{BOLD:#} and let them run, now and later?",
+            names.join(", "),
+            self.root().display()
+        );
+        let yes = output::confirm(&question).unwrap_or(false);
+        if yes {
+            TrustStore::of(&self.home)
+                .trust(self.root())
+                .map_err(|error| CliError::new(error.to_string()))?;
+        }
+        Ok(yes)
+    }
+
+    /// A session here; `live` for one that goes on, and notices what changes on disk.
+    fn options(self, args: &Args, live: bool) -> Result<SessionOptions, CliError> {
+        let trusted = self.trusted_or_asked(args)?;
+        Ok(SessionOptions {
+            trusted,
+            log_files: true,
+            // People have `tenon ext` for that.
+            manage_tools: false,
+            watch: live,
+            isolates: isolates(if live { Spare::Keep } else { Spare::None })?,
+            user_folders: self.user_folders,
+            extension_folders: self.extension_folders,
+            ..SessionOptions::new(self.cwd, self.home)
+        })
+    }
+
+    /// A session to try extensions out in: nothing is found or loaded by itself, and nothing is kept.
+    pub fn throw_away(&self) -> Result<Session, CliError> {
+        let options = SessionOptions {
+            isolates: isolates(Spare::None)?,
+            // Whether something may be tried at all is decided before; each is tried as what it is.
+            trusted: true,
+            user_folders: self.user_folders.clone(),
+            extension_folders: self.extension_folders.clone(),
+            ..SessionOptions::new(self.cwd.clone(), self.home.clone())
+        };
+        Ok(Session::new(options)?)
+    }
+
+    /// The live sessions of this repository, in whatever process.
+    pub async fn live(&self) -> Vec<Live> {
+        let mut live = control::live(&self.home).await;
+        live.retain(|session| session.root() == self.root());
+        live
+    }
+
+    /// The live sessions that an extension concerns: one of the user's is in every repository.
+    pub async fn live_with(&self, scope: Scope) -> Vec<Live> {
+        match scope {
+            Scope::User => control::live(&self.home).await,
+            _ => self.live().await,
+        }
+    }
+}
+
+/// Isolates in a process of their own, which is this program again.
+pub fn isolates(spare: Spare) -> Result<Isolates, CliError> {
+    let program = std::env::current_exe()
+        .map_err(|error| CliError::new(format!("the program cannot find itself: {error}")))?;
+    Ok(Isolates::process(program, spare))
+}
+
+/// The extension with a name or id; no error in particular if there are none at all.
+fn pick(found: Vec<Found>, name: &str) -> Result<Found, Option<CliError>> {
+    if found.is_empty() {
+        return Err(None);
+    }
+    let ids: Vec<_> = found.iter().map(Found::id).collect();
+    let mut matching: Vec<_> =
+        found.into_iter().filter(|found| found.name == name || found.id() == name).collect();
+    // The user has two folders; what is used counts.
+    if matching.len() > 1 && matching.iter().all(|found| found.id() == name) {
+        matching.sort_by_key(|found| found.shadowed_by.is_some());
+        matching.truncate(1);
+    }
+    match matching.len() {
+        0 => Err(Some(
+            CliError::new(format!("there is no extension \"{name}\""))
+                .hint(format!("there are: {}", ids.join(", "))),
+        )),
+        1 => Ok(matching.remove(0)),
+        _ => {
+            let ids: Vec<_> = matching.iter().map(Found::id).collect();
+            Err(Some(
+                CliError::new(format!("several extensions are called \"{name}\""))
+                    .hint(format!("use the id: {}", ids.join(", "))),
+            ))
+        }
+    }
+}
 
 /// A session with every extension loaded.
 pub async fn load(args: &Args) -> Result<Session, CliError> {
-    let session = Session::new(options(args)?)?;
+    let session = Session::new(Workspace::of(args)?.options(args, false)?)?;
+    loaded(session).await
+}
+
+/// A session with every extension loaded that goes on: it notices what changes on disk, and other
+/// processes can reach it as long as the guard lives.
+pub async fn load_live(args: &Args) -> Result<(Session, Option<ControlGuard>), CliError> {
+    let session = Session::new(Workspace::of(args)?.options(args, true)?)?;
+    let session = loaded(session).await?;
+    let guard = session.serve_control();
+    if let Err(error) = &guard {
+        output::note(format_args!(
+            "{YELLOW}warning{YELLOW:#}: other processes cannot reach this session: {error}"
+        ));
+    }
+    Ok((session, guard.ok()))
+}
+
+async fn loaded(session: Session) -> Result<Session, CliError> {
     let _progress = Progress::start("loading extensions ...");
     tokio::select! {
         () = session.load() => Ok(session),
@@ -48,28 +261,6 @@ pub async fn interruption() {
     }
 }
 
-/// What the command line says about where to work.
-fn options(args: &Args) -> Result<SessionOptions, CliError> {
-    let cwd = match &args.cwd {
-        Some(cwd) => cwd.clone(),
-        None => std::env::current_dir()
-            .map_err(|error| CliError::new(format!("the current directory is gone: {error}")))?,
-    };
-    let cwd = directory("--cwd", &cwd)?;
-    // Where threads cannot have directories of their own, this one is everybody's.
-    std::env::set_current_dir(&cwd)
-        .map_err(|error| CliError::new(format!("{} cannot be entered: {error}", cwd.display())))?;
-    let folders: Result<Vec<_>, _> =
-        args.extension_folders.iter().map(|folder| directory("--extensions", folder)).collect();
-    let home = home(args)?;
-    Ok(SessionOptions {
-        user_folders: user_folders(&home),
-        extension_folders: folders?,
-        trusted: args.trust,
-        ..SessionOptions::new(cwd, home)
-    })
-}
-
 /// Tenon's own folder.
 pub fn home(args: &Args) -> Result<PathBuf, CliError> {
     let home = args
@@ -93,7 +284,8 @@ fn user_folders(home: &Path) -> Vec<PathBuf> {
     folders
 }
 
-fn directory(option: &str, path: &Path) -> Result<PathBuf, CliError> {
+/// A folder that is there, without links.
+pub fn directory(option: &str, path: &Path) -> Result<PathBuf, CliError> {
     let found = std::fs::canonicalize(path).map_err(|error| {
         CliError::new(format!("{option}: {} cannot be entered: {error}", path.display()))
     })?;
@@ -105,13 +297,20 @@ fn directory(option: &str, path: &Path) -> Result<PathBuf, CliError> {
 
 /// Says where extensions were looked for and none was found.
 pub fn nothing_found(session: &Session) -> CliError {
+    nothing_in(session.places())
+}
+
+fn nothing_in(places: &Places) -> CliError {
     let mut message = String::from("no extensions were found. Looked in:");
-    for (scope, folder) in &session.places().roots {
+    for (scope, folder) in &places.roots {
         let note = if folder.is_dir() { "" } else { " (not there)" };
         let what = match scope {
             Scope::User => "user",
             Scope::Project => "project",
             Scope::Folder => "--extensions",
+            // Nobody puts anything there by hand.
+            Scope::Session if !folder.is_dir() => continue,
+            Scope::Session => "session",
         };
         message += &format!("\n  {what:<12}  {}{note}", folder.display());
     }

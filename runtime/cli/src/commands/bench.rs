@@ -2,9 +2,12 @@
 
 mod events;
 mod hooks;
+pub mod hostile;
 mod node;
 mod process;
+pub mod reload;
 mod single;
+mod stage;
 mod start;
 mod workspace;
 
@@ -19,5 +22,7 @@ pub async fn run(args: &Args, command: &BenchCommand) -> Result<ExitCode, CliErr
         BenchCommand::Start(bench) => start::run(args, bench).await,
         BenchCommand::Hooks(bench) => hooks::run(args, bench).await,
         BenchCommand::Events(bench) => events::run(args, bench).await,
+        BenchCommand::Reload(bench) => reload::run(args, bench).await,
+        BenchCommand::Hostile(bench) => hostile::run(args, bench).await,
     }
 }

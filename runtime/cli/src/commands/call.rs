@@ -81,7 +81,7 @@ fn explain(error: CallError, session: &Session) -> CliError {
     }
     let idle: Vec<_> = extensions
         .iter()
-        .filter(|info| matches!(info.status, Status::Failed | Status::Untrusted))
+        .filter(|info| matches!(info.status, Status::Failed | Status::Untrusted | Status::Disabled))
         .map(|info| format!("{} ({})", info.id, info.status))
         .collect();
     if !idle.is_empty() {

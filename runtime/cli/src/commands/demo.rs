@@ -1,8 +1,10 @@
 //! `tenon demo`: what Tenon does, shown in a throw-away workspace.
 
 mod agent;
+mod author;
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,13 +13,16 @@ use std::time::Instant;
 
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
+use tenon_host::isolate::Spare;
 use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
 use tenon_host::session::Message;
 use tenon_host::session::ToolCall;
+use tenon_host::tool::Location;
 use tenon_host::tool::ResultType;
 
 use self::agent::DemoAgent;
@@ -92,7 +97,8 @@ await joinSession({
 "#;
 
 /// What the user's configuration says in the demo.
-const CONFIG: &str = "[extensions.curious]\nprofile = \"workspace\"\n";
+const CONFIG: &str =
+    "[extensions.curious]\nprofile = \"workspace\"\n\n[extensions.stuck]\ncpu-ms = 500\n";
 
 pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     let timeline = Timeline(Instant::now());
@@ -105,10 +111,13 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     let engine = engine_info();
     timeline.title(&format!("Tenon on {} {}", engine.name, engine.version));
     // The user's own extensions have no part in a demonstration.
-    let agent = Arc::new(DemoAgent { timeline, went_well: AtomicBool::new(false) });
+    let went_well = AtomicBool::new(false);
+    let agent = Arc::new(DemoAgent { timeline, root: root.clone(), went_well });
     let options = SessionOptions {
         trusted: true,
         agent: Some(agent.clone()),
+        isolates: Isolates::process(std::env::current_exe()?, Spare::Keep),
+        watch: true,
         ..SessionOptions::new(workspace, home)
     };
     let session = Session::new(options)?;
@@ -213,18 +222,22 @@ async fn call(timeline: &Timeline, session: &Session, tool: &str, args: Value) -
     let success = result.result_type == ResultType::Success;
     let text = result.error.as_ref().unwrap_or(&result.text_result_for_llm);
     timeline.quote(text, if success { anstyle::Style::new() } else { RED });
-    if let Some(place) = &result.location {
-        let file = Path::new(&place.file);
-        let name: std::path::PathBuf =
-            file.iter().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
-        output::line(format_args!(
-            "            {DIM}-->{DIM:#} {CYAN}{}:{}:{}{CYAN:#}",
-            name.display(),
-            place.line,
-            place.column
-        ));
+    if let Some(at) = &result.location {
+        place(at);
     }
     success
+}
+
+/// Shows where something happened, by the last two parts of the path.
+fn place(at: &Location) {
+    let file = Path::new(&at.file);
+    let name: PathBuf = file.iter().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
+    output::line(format_args!(
+        "            {DIM}-->{DIM:#} {CYAN}{}:{}:{}{CYAN:#}",
+        name.display(),
+        at.line,
+        at.column
+    ));
 }
 
 /// Lines with the time since the start in front.

@@ -12,7 +12,9 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::Isolates;
 use tenon_host::Session;
+use tenon_host::isolate::Spare;
 use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
@@ -91,6 +93,7 @@ struct Stream {
 struct Run {
     case: &'static str,
     session: Session,
+    isolates: Isolates,
     subscribers: usize,
     events: u64,
     seconds: f64,
@@ -104,7 +107,9 @@ pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError>
     let mut runs = Vec::new();
     for (case, sleeper) in [("all awake", false), ("one sleeps", true)] {
         let _progress = Progress::start("loading extensions ...");
-        let session = session(&folder.path().join(case), bench.extensions, sleeper).await?;
+        let isolates = crate::workspace::isolates(Spare::None)?;
+        let folder = folder.path().join(case);
+        let session = session(&folder, bench.extensions, sleeper, isolates.clone()).await?;
         // A first round for compilers and caches.
         emit(&session, bench.rate, Duration::from_secs(1)).await;
         reports(&session, bench.extensions).await?;
@@ -112,6 +117,7 @@ pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError>
         runs.push(Run {
             case,
             session,
+            isolates,
             subscribers,
             events: 0,
             seconds: 0.0,
@@ -147,15 +153,19 @@ pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError>
 impl Run {
     /// One round.
     async fn stream(&mut self, bench: &BenchEvents) -> Result<(), CliError> {
-        let me = std::process::id();
-        let (cpu, started) = (process::cpu_ms(me), Instant::now());
+        let (cpu, started) = (self.sum(process::cpu_ms), Instant::now());
         let length = Duration::from_secs(bench.seconds) / ROUNDS;
         self.events += emit(&self.session, bench.rate, length).await;
         self.seconds += started.elapsed().as_secs_f64();
-        self.cpu_ms += process::cpu_ms(me) - cpu;
+        self.cpu_ms += self.sum(process::cpu_ms) - cpu;
         self.reports.extend(reports(&self.session, bench.extensions).await?);
-        self.memory.push(process::private_bytes(me));
+        self.memory.push(self.sum(process::private_bytes));
         Ok(())
+    }
+
+    /// Something of this process and the one that the extensions live in.
+    fn sum<T: std::iter::Sum>(&self, of: impl Fn(u32) -> T) -> T {
+        self.isolates.pids().into_iter().chain([std::process::id()]).map(of).sum()
     }
 
     async fn finish(self, bench: &BenchEvents) -> Stream {
@@ -180,11 +190,16 @@ impl Run {
     }
 }
 
-async fn session(folder: &Path, count: usize, sleeper: bool) -> Result<Session, CliError> {
+async fn session(
+    folder: &Path,
+    count: usize,
+    sleeper: bool,
+    isolates: Isolates,
+) -> Result<Session, CliError> {
     let listeners =
         (0..count).map(|n| (format!("listener-{n}"), LISTENER.replace("NUMBER", &n.to_string())));
     let sleeper = sleeper.then(|| ("sleeper".to_owned(), SLEEPER.to_owned()));
-    workspace::session(folder, listeners.chain(sleeper)).await
+    workspace::session(folder, listeners.chain(sleeper), isolates).await
 }
 
 /// Emits at a rate for a time; how many that were.

@@ -11,7 +11,9 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::Isolates;
 use tenon_host::Session;
+use tenon_host::isolate::Spare;
 use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
@@ -32,7 +34,6 @@ use crate::output::BOLD;
 use crate::output::DIM;
 use crate::output::Progress;
 use crate::output::Table;
-use crate::workspace;
 
 /// Calls in a block, before the next kind has its turn.
 const BLOCK: usize = 250;
@@ -82,14 +83,19 @@ struct Case {
 
 pub async fn run(args: &Args, bench: &BenchHooks) -> Result<ExitCode, CliError> {
     let folder = tempfile::tempdir()?;
-    let plain = session(&folder.path().join("plain"), 0).await?;
-    let hooked = session(&folder.path().join("hooked"), bench.extensions).await?;
+    let there = crate::workspace::isolates(Spare::None)?;
+    let here = Isolates::in_process(Spare::None);
+    let close = session(&folder.path().join("close"), 0, here).await?;
+    let plain = session(&folder.path().join("plain"), 0, there.clone()).await?;
+    let hooked = session(&folder.path().join("hooked"), bench.extensions, there).await?;
     let mut node = if bench.no_node { None } else { start_node(args, bench) };
     let progress = Progress::start("measuring calls ...");
     let (mut trips, mut calls, mut hooked_calls) = (Vec::new(), Vec::new(), Vec::new());
+    let mut close_calls = Vec::new();
     for block in 0..WARM_UP + bench.calls.div_ceil(BLOCK) {
         if block == WARM_UP {
             trips.clear();
+            close_calls.clear();
             calls.clear();
             hooked_calls.clear();
         }
@@ -100,6 +106,7 @@ pub async fn run(args: &Args, bench: &BenchHooks) -> Result<ExitCode, CliError> 
                 trips.push(microseconds(started));
             }
         }
+        measure(&close, &mut close_calls).await?;
         measure(&plain, &mut calls).await?;
         measure(&hooked, &mut hooked_calls).await?;
     }
@@ -108,10 +115,12 @@ pub async fn run(args: &Args, bench: &BenchHooks) -> Result<ExitCode, CliError> 
     let trip = (!trips.is_empty()).then(|| Case::new("node, one round trip", "node", trips, 1));
     let hooks = format!("tool call, {n} + {n} hooks", n = bench.extensions);
     let cases = [
+        Case::new("tool call, in this process", engine, close_calls, 1),
         Case::new("tool call, no hooks", engine, calls, 1),
         Case::new(&hooks, engine, hooked_calls, 1 + 2 * bench.extensions),
     ]
     .map(|case| case.compare(trip.as_ref()));
+    close.end(EndReason::Complete).await;
     plain.end(EndReason::Complete).await;
     hooked.end(EndReason::Complete).await;
     let cases: Vec<_> = trip.into_iter().chain(cases).collect();
@@ -142,10 +151,10 @@ async fn measure(session: &Session, times: &mut Vec<f64>) -> Result<(), CliError
 }
 
 /// A session with the tool, and so many extensions with hooks.
-async fn session(folder: &Path, hooks: usize) -> Result<Session, CliError> {
+async fn session(folder: &Path, hooks: usize, isolates: Isolates) -> Result<Session, CliError> {
     let sources = (0..hooks).map(|number| (format!("hooks-{number}"), HOOKS.to_owned()));
     let tool = ("tool".to_owned(), TOOL.to_owned());
-    super::workspace::session(folder, sources.chain([tool])).await
+    super::workspace::session(folder, sources.chain([tool]), isolates).await
 }
 
 impl Case {
@@ -197,12 +206,13 @@ fn print(cases: &[Case]) {
     output::line("");
     output::line(format_args!(
         "{DIM}1 TRIP: how many times less than one JSON-RPC round trip to a node process over stdio, at \
-         p50.\nSAME TRIPS: than as many round trips as the call crosses into extensions.{DIM:#}"
+         p50.\nSAME TRIPS: than as many round trips as the call crosses into extensions.\nIsolates are in a \
+         process of their own, except where it says otherwise.{DIM:#}"
     ));
 }
 
 fn start_node(args: &Args, bench: &BenchHooks) -> Option<Node> {
-    let home = workspace::home(args).ok()?;
+    let home = crate::workspace::home(args).ok()?;
     let _progress = Progress::start("starting node ...");
     match Node::start(bench.sdk.as_deref(), &home) {
         Ok(node) => Some(node),

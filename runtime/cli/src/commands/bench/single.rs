@@ -140,7 +140,10 @@ async fn start(
             FromIsolate::Ended(reason) => {
                 return Err(CliError::new(format!("an extension ended: {reason:?}")));
             }
-            FromIsolate::Reply { .. } | FromIsolate::EventsSeen | FromIsolate::Log(_) => {}
+            FromIsolate::Reply { .. }
+            | FromIsolate::Loaded { .. }
+            | FromIsolate::EventsSeen
+            | FromIsolate::Log(_) => {}
         }
     }
     Err(CliError::new("an extension ended without a word"))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 
@@ -11,6 +12,7 @@ use crate::error::CliError;
 pub async fn session(
     folder: &Path,
     sources: impl IntoIterator<Item = (String, String)>,
+    isolates: Isolates,
 ) -> Result<Session, CliError> {
     let extensions = folder.join("extensions");
     for (name, source) in sources {
@@ -20,6 +22,7 @@ pub async fn session(
     let options = SessionOptions {
         extension_folders: vec![extensions],
         record: true,
+        isolates,
         ..SessionOptions::new(folder.to_owned(), folder.join("home"))
     };
     let session = Session::new(options)?;

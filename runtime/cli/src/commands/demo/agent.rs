@@ -1,5 +1,6 @@
-//! The demo's agent: it says what it was told, and tries something it should not.
+//! The demo's agent: it says what it was told, tries something it should not, and writes extensions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -16,6 +17,7 @@ use tenon_host::session::Turn;
 use tenon_host::tool::ToolResult;
 
 use super::Timeline;
+use super::author::Author;
 use crate::output::CYAN;
 use crate::output::GREEN;
 use crate::output::RED;
@@ -25,6 +27,8 @@ const COMMANDS: [&str; 2] = ["cargo test", "cd / && rm -rf ."];
 
 pub struct DemoAgent {
     pub timeline: Timeline,
+    /// The folder that everything is in.
+    pub root: PathBuf,
     /// Whether it got what extensions had to say, and was kept from what it should not do.
     pub went_well: AtomicBool,
 }
@@ -61,7 +65,10 @@ impl Agent for DemoAgent {
             turn.session().after_agent_tool(&tool, result).await;
         }
         let told = ["ticket 42", "make test", "commit message"];
-        let went_well = denials == 1 && told.iter().all(|text| prompt.text.contains(text));
+        let author = Author { turn: &turn, timeline, root: self.root.clone() };
+        let wrote_well = author.work().await;
+        let was_told = told.iter().all(|text| prompt.text.contains(text));
+        let went_well = denials == 1 && was_told && wrote_well;
         self.went_well.store(went_well, Ordering::Relaxed);
         Ok(StopReason::end_turn())
     }

@@ -1,0 +1,253 @@
+//! `tenon bench hostile`: what a well-behaved extension notices of one that misbehaves.
+//!
+//! The extensions are those of the tests. Each has a session of its own with a bystander; times without and
+//! with the attack take turns, so that noise on the machine hits both.
+
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use serde::Serialize;
+use tenon_host::Session;
+use tenon_host::Status;
+use tenon_host::isolate::engine_info;
+use tenon_host::tool::ResultType;
+
+use super::stage;
+use super::stage::Setting;
+use super::stage::Stage;
+use crate::args::Args;
+use crate::error::CliError;
+use crate::output;
+use crate::output::BOLD;
+use crate::output::DIM;
+use crate::output::GREEN;
+use crate::output::Progress;
+use crate::output::RED;
+use crate::output::Table;
+
+/// `tenon bench hostile`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tenon bench hostile
+  tenon bench hostile --only loop --rounds 10 --json")]
+pub struct BenchHostile {
+    /// How often each attack is made
+    #[arg(long, default_value_t = 5)]
+    pub rounds: usize,
+    /// Only the attacks with this in their name
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+}
+
+/// An extension of the tests.
+macro_rules! attack {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../../../../tests/hostile/", $name, "/extension.mjs")))
+    };
+}
+
+/// Those that take what they can get: processor, memory, the log.
+const ATTACKS: [(&str, &str); 13] = [
+    attack!("endless-loop"),
+    attack!("microtask-loop"),
+    attack!("async-loop"),
+    attack!("catastrophic-regex"),
+    attack!("array-growth"),
+    attack!("map-growth"),
+    attack!("string-growth"),
+    attack!("promise-flood"),
+    attack!("buffer-growth"),
+    attack!("console-flood"),
+    attack!("stdout-flood"),
+    attack!("timer-flood"),
+    attack!("immediate-loop"),
+];
+
+const BYSTANDER: &str = r#"
+import { joinSession } from "@github/copilot-sdk/extension";
+await joinSession({ tools: [{ name: "ping", description: "x", handler: () => "pong" }] });
+"#;
+
+/// Small enough that an attack is over soon, large enough that there is something to measure.
+const LIMITS: &str = "[extensions.culprit]\ncpu-ms = 500\nheap-mb = 128\nbuffer-mb = 128\n";
+
+/// How long one round lasts without an attack, and with one that goes on after its call was answered.
+const WINDOW: Duration = Duration::from_millis(400);
+
+/// Between two calls of the bystander; without a pause they would be a load of their own.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How many times longer a call may take during an attack.
+const MOST: f64 = 3.0;
+
+/// What was measured of one attack.
+#[derive(Debug, Serialize)]
+struct Row {
+    attack: String,
+    engine: String,
+    /// Calls of the bystander without and during the attack.
+    quiet_calls: usize,
+    attack_calls: usize,
+    quiet_p50_us: f64,
+    attack_p50_us: f64,
+    quiet_p99_us: f64,
+    attack_p99_us: f64,
+    /// How many times longer during the attack.
+    p50_ratio: f64,
+    p99_ratio: f64,
+    /// Whether both are below the limit.
+    within_limit: bool,
+    /// What became of the call that was the attack, the last time.
+    ended: String,
+}
+
+pub async fn run(args: &Args, bench: &BenchHostile) -> Result<ExitCode, CliError> {
+    let wanted = |name: &str| bench.only.as_deref().is_none_or(|only| name.contains(only));
+    let mut rows = Vec::new();
+    for (name, source) in ATTACKS.into_iter().filter(|attack| wanted(attack.0)) {
+        let _progress = Progress::start(&format!("measuring {name} ..."));
+        rows.push(measure(name, source, bench.rounds.max(1)).await?);
+    }
+    if rows.is_empty() {
+        let names = ATTACKS.map(|(name, _)| name).join(", ");
+        return Err(CliError::new("no attack has such a name").hint(format!("there are: {names}")));
+    }
+    if args.json {
+        output::json(&rows)?;
+    } else {
+        print(&rows);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn measure(name: &str, source: &str, rounds: usize) -> Result<Row, CliError> {
+    let sources = [("bystander", BYSTANDER), ("culprit", source)];
+    let sources = sources.map(|(name, source)| (name.to_owned(), source.to_owned()));
+    let setting = Setting {
+        config: LIMITS,
+        record: true,
+        restart_after: Some(Duration::from_millis(10)),
+        ..Setting::default()
+    };
+    let stage = Stage::open(sources, setting).await?;
+    // For compilers and caches.
+    pings(&stage.session, || false).await?;
+    let (mut quiet, mut during, mut ended) = (Vec::new(), Vec::new(), String::new());
+    for round in 0..rounds {
+        quiet.extend(pings(&stage.session, || false).await?);
+        let session = stage.session.clone();
+        let attack = tokio::spawn(async move {
+            let result = stage::call(&session, "attack").await;
+            // One that is answered goes on in the background.
+            if result.as_ref().is_ok_and(|result| result.result_type == ResultType::Success) {
+                tokio::time::sleep(WINDOW).await;
+            }
+            result
+        });
+        while !attack.is_finished() {
+            during.extend(pings(&stage.session, || attack.is_finished()).await?);
+        }
+        ended = match attack.await {
+            Ok(Ok(result)) if result.result_type == ResultType::Success => "it was answered".into(),
+            Ok(Ok(result)) => result.error.unwrap_or(result.text_result_for_llm),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        calm(&stage, source, round).await?;
+    }
+    stage.end().await?;
+    Ok(Row::new(name, &quiet, &during, ended))
+}
+
+/// Calls the bystander for a while, or until it is enough: microseconds of each call.
+async fn pings(session: &Session, enough: impl Fn() -> bool) -> Result<Vec<f64>, CliError> {
+    let mut times = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < WINDOW && !enough() {
+        let started = Instant::now();
+        let result = stage::call(session, "ping").await;
+        times.push(started.elapsed().as_secs_f64() * 1e6);
+        if !result.as_ref().is_ok_and(|result| result.text_result_for_llm == "pong") {
+            return Err(CliError::new(format!("the bystander did not answer: {result:?}")));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(times)
+}
+
+/// Replaces the one that misbehaves by a load that does not yet.
+async fn calm(stage: &Stage, source: &str, round: usize) -> Result<(), CliError> {
+    let before = stage.info("culprit").map_or(0, |info| info.generation);
+    stage.write("culprit", &format!("{source}// {round}\n"))?;
+    stage.session.refresh().await;
+    stage::until("the culprit is loaded again", || {
+        stage
+            .info("culprit")
+            .is_some_and(|info| info.status == Status::Running && info.generation > before)
+    })
+    .await
+}
+
+impl Row {
+    fn new(name: &str, quiet: &[f64], during: &[f64], ended: String) -> Self {
+        let at = |share: f64| (stage::percentile(quiet, share), stage::percentile(during, share));
+        let ((quiet_p50_us, attack_p50_us), (quiet_p99_us, attack_p99_us)) = (at(0.5), at(0.99));
+        let (p50_ratio, p99_ratio) = (attack_p50_us / quiet_p50_us, attack_p99_us / quiet_p99_us);
+        Self {
+            attack: name.to_owned(),
+            engine: engine_info().name.to_owned(),
+            quiet_calls: quiet.len(),
+            attack_calls: during.len(),
+            quiet_p50_us,
+            attack_p50_us,
+            quiet_p99_us,
+            attack_p99_us,
+            p50_ratio,
+            p99_ratio,
+            within_limit: p50_ratio <= MOST && p99_ratio <= MOST,
+            ended,
+        }
+    }
+}
+
+fn print(rows: &[Row]) {
+    let columns = [
+        "ATTACK",
+        ">CALLS",
+        ">P50 us QUIET",
+        ">ATTACK",
+        ">RATIO",
+        ">P99 us QUIET",
+        ">ATTACK",
+        ">RATIO",
+        "VERDICT",
+    ];
+    let mut table = Table::new(&columns);
+    let plain = anstyle::Style::new();
+    for row in rows {
+        let verdict =
+            if row.within_limit { ("ok".to_owned(), GREEN) } else { ("slower".to_owned(), RED) };
+        table.row(vec![
+            (row.attack.clone(), BOLD),
+            (row.attack_calls.to_string(), DIM),
+            (format!("{:.0}", row.quiet_p50_us), plain),
+            (format!("{:.0}", row.attack_p50_us), plain),
+            (format!("{:.1}x", row.p50_ratio), plain),
+            (format!("{:.0}", row.quiet_p99_us), plain),
+            (format!("{:.0}", row.attack_p99_us), plain),
+            (format!("{:.1}x", row.p99_ratio), plain),
+            verdict,
+        ]);
+    }
+    table.print();
+    let within = rows.iter().filter(|row| row.within_limit).count();
+    output::line("");
+    output::line(format_args!(
+        "{within} of {} attacks leave the calls of another extension within {MOST:.0} times of what they \
+         take without.\n{DIM}Engine: {}. Calls of a tool of another extension in the same process, one \
+         after the other.{DIM:#}",
+        rows.len(),
+        engine_info().name,
+    ));
+}

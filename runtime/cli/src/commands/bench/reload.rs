@@ -1,0 +1,199 @@
+//! `tenon bench reload`: how soon a saved file is a tool that can be called, and what is left of very many
+//! reloads or of processes that die.
+
+mod kill;
+mod load;
+mod soak;
+
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use serde::Serialize;
+use tenon_host::events::Filter;
+use tenon_host::isolate::Spare;
+use tenon_host::isolate::engine_info;
+
+use super::stage;
+use super::stage::Setting;
+use super::stage::Stage;
+use crate::args::Args;
+use crate::error::CliError;
+use crate::output;
+use crate::output::BOLD;
+use crate::output::DIM;
+use crate::output::Progress;
+use crate::output::Table;
+
+/// `tenon bench reload`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  tenon bench reload
+  tenon bench reload --extensions-count 1,100 --saves 50 --json
+  tenon bench reload --soak 1000    many reloads under load: calls lost, memory, threads, files
+  tenon bench reload --kill 100     the isolates' process is killed in the middle of calls
+
+--soak and --kill exit with 1 if something was lost or is left.")]
+pub struct BenchReload {
+    /// How many extensions there are, one of which changes (several, with commas)
+    #[arg(
+        long = "extensions-count",
+        value_name = "N",
+        value_delimiter = ',',
+        default_values_t = [1_usize, 10, 50]
+    )]
+    pub extensions: Vec<usize>,
+    /// How often the file is saved, for each number of extensions
+    #[arg(long, default_value_t = 20)]
+    pub saves: usize,
+    /// Instead: so many reloads of one extension among 50, under constant calls
+    #[arg(long, value_name = "RELOADS")]
+    pub soak: Option<usize>,
+    /// Instead: kill the process that isolates live in so many times, in the middle of calls
+    #[arg(long, value_name = "KILLS", conflicts_with = "soak")]
+    pub kill: Option<usize>,
+}
+
+/// What the original needs from a saved file to the new tool. It was measured elsewhere, not in this run.
+const ORIGINAL_SECONDS: f64 = 2.0;
+
+/// How long one save may take to show.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Saves before the measurement, for compilers and caches.
+const WARM_UP: usize = 2;
+
+/// What was measured with one number of extensions.
+#[derive(Debug, Serialize)]
+struct Row {
+    extensions: usize,
+    engine: String,
+    saves: usize,
+    /// From the file being written to the new tool being listed, in milliseconds.
+    p50_ms: f64,
+    p95_ms: f64,
+    /// Of that, what comes after the time for which it must be quiet on disk.
+    after_debounce_p50_ms: f64,
+    after_debounce_p95_ms: f64,
+    debounce_ms: f64,
+    /// What the original takes, measured elsewhere.
+    original_ms: f64,
+}
+
+pub async fn run(args: &Args, bench: &BenchReload) -> Result<ExitCode, CliError> {
+    if let Some(reloads) = bench.soak {
+        return soak::run(args, reloads.max(1)).await;
+    }
+    if let Some(kills) = bench.kill {
+        return kill::run(args, kills.max(1)).await;
+    }
+    let mut rows = Vec::new();
+    for &count in &bench.extensions {
+        let _progress = Progress::start(&format!("saving one of {count} ..."));
+        rows.push(measure(count.max(1), bench.saves.max(1)).await?);
+    }
+    if args.json {
+        output::json(&rows)?;
+    } else {
+        print(&rows);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An extension with one tool.
+fn source(tool: &str, answer: &str) -> String {
+    format!(
+        "import {{ joinSession }} from \"@github/copilot-sdk/extension\";\n\
+         import fs from \"node:fs\";\nimport path from \"node:path\";\n\
+         await joinSession({{ tools: [{{ name: \"{tool}\", description: \"x\",\n\
+           handler: () => \"{answer}\" }}] }});\n"
+    )
+}
+
+/// So many extensions, named by number.
+fn sources(count: usize) -> impl Iterator<Item = (String, String)> {
+    (0..count).map(|number| (name(number), source(&format!("tool_{number}"), "0")))
+}
+
+fn name(number: usize) -> String {
+    format!("extension-{number}")
+}
+
+async fn measure(count: usize, saves: usize) -> Result<Row, CliError> {
+    // As the program does it: with a warm spare, and the usual debounce.
+    let setting = Setting { watch: true, record: true, spare: Spare::Keep, ..Setting::default() };
+    let stage = Stage::open(sources(count), setting).await?;
+    let mut times = Vec::new();
+    for number in 0..WARM_UP + saves {
+        stage.session.wait_for_spare().await;
+        let took = save(&stage, &format!("saved_{number}")).await?;
+        if number >= WARM_UP {
+            times.push(took.as_secs_f64() * 1e3);
+        }
+    }
+    let debounce = stage.debounce.as_secs_f64() * 1e3;
+    stage.end().await?;
+    let rest: Vec<f64> = times.iter().map(|time| time - debounce).collect();
+    Ok(Row {
+        extensions: count,
+        engine: engine_info().name.to_owned(),
+        saves,
+        p50_ms: stage::percentile(&times, 0.5),
+        p95_ms: stage::percentile(&times, 0.95),
+        after_debounce_p50_ms: stage::percentile(&rest, 0.5),
+        after_debounce_p95_ms: stage::percentile(&rest, 0.95),
+        debounce_ms: debounce,
+        original_ms: ORIGINAL_SECONDS * 1e3,
+    })
+}
+
+/// Saves a file with another tool; how long it takes until the tool is listed.
+async fn save(stage: &Stage, tool: &str) -> Result<Duration, CliError> {
+    let mut filter = Filter::default();
+    filter.add("session.tools_updated");
+    let updates = stage.session.subscribe("bench", filter);
+    let source = source(tool, "saved");
+    let started = Instant::now();
+    stage.write(&name(0), &source)?;
+    let listed = async {
+        while !stage.session.tools().iter().any(|listing| listing.tool.name == tool) {
+            updates.next().await;
+        }
+    };
+    let listed = tokio::time::timeout(PATIENCE, listed).await;
+    listed.map_err(|_| CliError::new(format!("{tool} was not listed within {PATIENCE:?}")))?;
+    Ok(started.elapsed())
+}
+
+fn print(rows: &[Row]) {
+    let columns = [
+        "EXTENSIONS",
+        ">SAVES",
+        ">P50 ms",
+        ">P95 ms",
+        ">AFTER DEBOUNCE P50 ms",
+        ">P95 ms",
+        ">ORIGINAL",
+    ];
+    let mut table = Table::new(&columns);
+    let plain = anstyle::Style::new();
+    for row in rows {
+        table.row(vec![
+            (row.extensions.to_string(), BOLD),
+            (row.saves.to_string(), DIM),
+            (format!("{:.1}", row.p50_ms), plain),
+            (format!("{:.1}", row.p95_ms), plain),
+            (format!("{:.1}", row.after_debounce_p50_ms), plain),
+            (format!("{:.1}", row.after_debounce_p95_ms), plain),
+            (format!("{:.0}x", row.original_ms / row.p50_ms), plain),
+        ]);
+    }
+    table.print();
+    output::line("");
+    let debounce = rows.first().map_or(0.0, |row| row.debounce_ms);
+    output::line(format_args!(
+        "{DIM}From a saved file to the new tool being listed. It must be quiet on disk for {debounce:.0} ms \
+         first.\nORIGINAL: how many times longer the original takes, {ORIGINAL_SECONDS} s; that was measured \
+         elsewhere, not in this run.{DIM:#}"
+    ));
+}

@@ -1,0 +1,166 @@
+//! Sessions to measure whose isolates live in a process of their own, as the program has them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use tenon_host::ExtensionInfo;
+use tenon_host::Session;
+use tenon_host::SessionOptions;
+use tenon_host::Status;
+use tenon_host::isolate::Spare;
+use tenon_host::isolates::Isolates;
+use tenon_host::session::CallError;
+use tenon_host::session::EndReason;
+use tenon_host::session::ToolCall;
+use tenon_host::tool::ToolResult;
+
+use crate::error::CliError;
+
+/// How long something that is waited for may take before the benchmark gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it is looked for.
+const POLL: Duration = Duration::from_millis(1);
+
+/// How a session is opened.
+pub struct Setting<'a> {
+    /// The user's configuration.
+    pub config: &'a str,
+    /// Whether changes on disk are noticed.
+    pub watch: bool,
+    /// Whether events are recorded in a file.
+    pub record: bool,
+    /// Whether an isolate is kept warm.
+    pub spare: Spare,
+    /// How long it must be quiet on disk; as usual if there is none.
+    pub debounce: Option<Duration>,
+    /// The first pause before an extension is started again; as usual if there is none.
+    pub restart_after: Option<Duration>,
+}
+
+impl Default for Setting<'_> {
+    fn default() -> Self {
+        Self {
+            config: "",
+            watch: false,
+            record: false,
+            spare: Spare::None,
+            debounce: None,
+            restart_after: None,
+        }
+    }
+}
+
+/// A session in a folder of its own. What is dropped first stands first.
+pub struct Stage {
+    /// The session.
+    pub session: Session,
+    /// What starts its isolates.
+    pub isolates: Isolates,
+    /// How long it must be quiet on disk before changes count.
+    pub debounce: Duration,
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    /// Opens a session with the given extensions, each by name and source; all must run.
+    pub async fn open(
+        sources: impl IntoIterator<Item = (String, String)>,
+        setting: Setting<'_>,
+    ) -> Result<Self, CliError> {
+        let folder = tempfile::tempdir()?;
+        let root = std::fs::canonicalize(folder.path())?;
+        let home = root.join("home");
+        std::fs::create_dir_all(&home)?;
+        std::fs::write(home.join("config.toml"), setting.config)?;
+        for (name, source) in sources {
+            write(&root, &name, &source)?;
+        }
+        let isolates = Isolates::process(std::env::current_exe()?, setting.spare);
+        let mut options = SessionOptions {
+            extension_folders: vec![root.join("extensions")],
+            isolates: isolates.clone(),
+            watch: setting.watch,
+            record: setting.record,
+            ..SessionOptions::new(root, home)
+        };
+        let timing = &mut options.timing;
+        timing.debounce = setting.debounce.unwrap_or(timing.debounce);
+        timing.restart_after = setting.restart_after.unwrap_or(timing.restart_after);
+        // Whatever is done to extensions here is not their fault.
+        timing.healthy_after = Duration::from_millis(1);
+        let debounce = timing.debounce;
+        let session = Session::new(options)?;
+        session.load().await;
+        for info in session.list() {
+            if info.status != Status::Running {
+                let why = info.error.map(|error| error.what.message).unwrap_or_default();
+                return Err(CliError::new(format!("{} does not run: {why}", info.id)));
+            }
+        }
+        Ok(Self { session, isolates, debounce, folder })
+    }
+
+    /// Writes an extension's entry file.
+    pub fn write(&self, name: &str, source: &str) -> Result<(), CliError> {
+        write(&std::fs::canonicalize(self.folder.path())?, name, source)
+    }
+
+    /// An extension.
+    pub fn info(&self, name: &str) -> Option<ExtensionInfo> {
+        self.session.find(name).into_iter().find(|info| info.status != Status::Draining)
+    }
+
+    /// Whether so many extensions run, none of them in one of the given processes.
+    pub fn all_run(&self, count: usize, not_in: &[u32]) -> bool {
+        let is_there = |info: &ExtensionInfo| {
+            info.status == Status::Running && info.pid.is_some_and(|pid| !not_in.contains(&pid))
+        };
+        self.session.list().iter().filter(|info| is_there(info)).count() == count
+    }
+
+    /// Ends the session and the processes of its isolates; waits until these are gone.
+    pub async fn end(self) -> Result<(), CliError> {
+        self.session.end(EndReason::Complete).await;
+        let hosts = self.isolates.pids();
+        drop(self);
+        until("the isolate host ends", || !hosts.iter().any(|&pid| is_alive(pid))).await
+    }
+}
+
+fn write(root: &Path, name: &str, source: &str) -> Result<(), CliError> {
+    let folder = root.join("extensions").join(name);
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("extension.mjs"), source)?;
+    Ok(())
+}
+
+/// Calls a tool without arguments.
+pub async fn call(session: &Session, tool: &str) -> Result<ToolResult, CallError> {
+    session.call_tool(ToolCall::new(tool, json!({}))).await.map(|outcome| outcome.result)
+}
+
+/// Waits until something holds.
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), CliError> {
+    let waited = async {
+        while !holds() {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, waited).await;
+    waited.map_err(|_| CliError::new(format!("after {PATIENCE:?} still not: {what}")))
+}
+
+/// Whether a process is there, and is more than an entry that waits to be read.
+pub fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The value below which such a share of all values lies.
+pub fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = (sorted.len() as f64 * share) as usize;
+    sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,34 @@
+//! An extension's error, as a person reads it.
+
+use tenon_host::LoadError;
+
+use crate::output;
+use crate::output::CYAN;
+use crate::output::DIM;
+use crate::output::GREEN;
+use crate::output::RED;
+
+/// An error with its place and the line it points at.
+pub fn print_error(error: &LoadError, indent: &str) {
+    let what = &error.what;
+    for text in what.message.lines() {
+        output::line(format_args!("{indent}{RED}{text}{RED:#}"));
+    }
+    if let (Some(file), Some(line), Some(column)) = (&what.file, what.line, what.column) {
+        output::line(format_args!("{indent}{DIM}-->{DIM:#} {CYAN}{file}:{line}:{column}{CYAN:#}"));
+        if let Some(source) = &what.source_line {
+            let number = line.to_string();
+            let gutter = " ".repeat(number.len());
+            let before: String = source
+                .chars()
+                .take(column.saturating_sub(1) as usize)
+                .map(|c| if c == '\t' { '\t' } else { ' ' })
+                .collect();
+            output::line(format_args!("{indent}{DIM}{number} |{DIM:#} {source}"));
+            output::line(format_args!("{indent}{DIM}{gutter} |{DIM:#} {before}{RED}^{RED:#}"));
+        }
+    }
+    if let Some(hint) = &error.hint {
+        output::line(format_args!("{indent}{GREEN}hint{GREEN:#}: {hint}"));
+    }
+}
