@@ -39,11 +39,17 @@ fn list_is_a_table_and_an_array() {
         "path",
         "status",
         "error",
+        "last_error",
         "tools",
         "hooks",
         "commands",
         "canvases",
         "generation",
+        "failures",
+        "limits",
+        "log_file",
+        "pid",
+        "files",
         "hash",
         "engine",
     ];
@@ -59,8 +65,9 @@ fn list_is_a_table_and_an_array() {
 fn inspect_shows_what_an_extension_offers() {
     let workspace = Workspace::new().extension("hello", HELLO);
     let text = workspace.scrub(&workspace.run(&["ext", "inspect", "project:hello"]).stdout);
-    let stable: Vec<&str> =
-        text.lines().filter(|line| !line.contains("hash ") && !line.contains("ready ")).collect();
+    let changes = ["hash ", "ready ", "log file ", "==="];
+    let is_stable = |line: &&str| !changes.iter().any(|change| line.contains(change));
+    let stable: Vec<&str> = text.lines().filter(is_stable).collect();
     insta::assert_snapshot!(stable.join("\n"), @r"
     project:hello  running
       path        [CWD]/.github/extensions/hello/extension.mjs
@@ -71,6 +78,20 @@ fn inspect_shows_what_an_extension_offers() {
       onSessionStart
     Commands
       /greet  Greets
+    Files
+      extension.mjs
+    Limits
+      heap-mb               512 MB
+      buffer-mb             512 MB
+      cpu-ms                10 s
+      children              64
+      log-lines-per-second  1000
+      result-kb             16384 KB
+      start-deadline-s      10 s
+      hook-deadline-ms      30 s
+      handler-deadline-ms   600 s
+      tool-deadline-ms      none
+    Log
     ");
 }
 
@@ -119,6 +140,12 @@ fn the_demo_runs_to_its_end() {
         "notes.txt: 2 lines, 9 words, 49 bytes",
         "TypeError: Cannot read properties of undefined",
         "project:curious has no read access to \"/etc/passwd\"",
+        "rolled 2",
+        "dice/extension.mjs:",
+        "generation 1 goes on",
+        "limit cpu-ms",
+        "stuck/extension.mjs:",
+        "stuck was started again",
         "done",
     ] {
         // QuickJS words the error in its own way.

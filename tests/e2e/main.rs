@@ -7,5 +7,6 @@ mod command_line;
 mod containment;
 mod examples;
 mod modules;
+mod people;
 mod results;
 mod snapshot;

@@ -20,8 +20,14 @@ use libtest_mimic::Trial;
 use crate::case::Case;
 
 fn main() -> ExitCode {
-    // Before libtest starts its threads.
-    tenon_host::isolate::init_engine();
+    // The isolates of a case live in a process of their own, which is this program too.
+    if let Some(code) = tenon_host::isolates::serve_if_asked() {
+        return code;
+    }
+    if std::env::var_os("TENON_SPECS_IN_PROCESS").is_some() {
+        // Before libtest starts its threads.
+        tenon_host::isolate::init_engine();
+    }
     let engine = tenon_host::isolate::engine_info().name;
     let cases = Case::all();
     let mut trials: Vec<Trial> = cases.iter().map(|case| trial(case, engine)).collect();

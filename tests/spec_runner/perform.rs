@@ -2,11 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
+use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
+use tenon_host::Timing;
 use tenon_host::front::Agent;
 use tenon_host::front::Front;
 use tenon_host::isolate::Spare;
@@ -157,7 +160,7 @@ impl<'a> Performance<'a> {
             Action::File(action) => self.show_file(&action),
             Action::Log(action) => {
                 for info in session.list().iter().filter(|info| info.id == action.log) {
-                    for line in session.log(info) {
+                    for line in own_lines(session.log(info)) {
                         self.show(log_line(&line));
                     }
                 }
@@ -240,7 +243,7 @@ impl<'a> Performance<'a> {
             self.end(End { end: Ending::Complete, error: None }).await;
         }
         for info in self.session.list() {
-            let lines = self.session.log(&info);
+            let lines = own_lines(self.session.log(&info));
             if !lines.is_empty() {
                 self.stage.write(format!("log of {}:", info.id));
             }
@@ -320,6 +323,15 @@ impl<'a> Performance<'a> {
     }
 }
 
+/// Isolates in a process of their own, as the program has them; in this one if the environment wants it.
+fn isolates() -> Isolates {
+    if std::env::var_os("TENON_SPECS_IN_PROCESS").is_some() {
+        return Isolates::in_process(Spare::None);
+    }
+    let program = std::env::current_exe().expect("a test is a program");
+    Isolates::process(program, Spare::None)
+}
+
 /// A session with every extension loaded.
 async fn open(
     header: &Header,
@@ -335,7 +347,16 @@ async fn open(
         user_folders: vec![folders.home.clone()],
         extension_folders: Vec::new(),
         trusted: true,
-        spare: Spare::None,
+        isolates: isolates(),
+        watch: header.watch,
+        timing: Timing {
+            debounce: Duration::from_millis(20),
+            // What a case shows is what the extensions do, not what is done about them.
+            restart_after: Duration::from_secs(3600),
+            ..Timing::default()
+        },
+        manage_tools: header.manage_tools,
+        log_files: false,
         id,
         record: true,
         large_result_bytes: header.large_result_bytes,
@@ -348,6 +369,12 @@ async fn open(
     session.tap(move |event| seeing.see(event));
     session.load().await;
     Ok(session)
+}
+
+/// A log without the host's markers, which name processes and times.
+fn own_lines(mut log: Vec<tenon_host::LogLine>) -> Vec<tenon_host::LogLine> {
+    log.retain(|line| !line.text.starts_with("=== "));
+    log
 }
 
 fn log_line(line: &tenon_host::LogLine) -> String {

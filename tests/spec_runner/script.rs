@@ -48,6 +48,12 @@ pub struct Header {
     pub models: Vec<Value>,
     /// From how many bytes on a result goes to a file.
     pub large_result_bytes: Option<usize>,
+    /// Whether the agent gets tools to manage extensions.
+    #[serde(default)]
+    pub manage_tools: bool,
+    /// Whether extensions are loaded again when their files change.
+    #[serde(default)]
+    pub watch: bool,
 }
 
 impl Header {

@@ -39,6 +39,7 @@ pattern!(MILLISECONDS = r"\b1\d{12}\b");
 pattern!(PORT = r"\b(127\.0\.0\.1|localhost):\d+");
 pattern!(DURATION = r#"(\\?"\w*[dD]uration\w*\\?"):\d+(\.\d+)?"#);
 pattern!(DATA_FOLDER = r"/extension-data/project/[0-9a-f]{16}\b");
+pattern!(CONTENT_HASH = r#""hash":"[0-9a-f]{64}""#);
 // Engines count columns differently.
 pattern!(POSITION = r#"(?:file://)?(\[(?:CWD|HOME|ROOT)\][^\s:"'()]*):(\d+):\d+"#);
 pattern!(PLACE_IN_FRAME = r"(?:file://)?(/[^\s:()]+):(\d+)(?::\d+)?\)?$");
@@ -88,6 +89,7 @@ pub fn normalise(text: &str, names: &[(String, &str)]) -> String {
     let text = MILLISECONDS.replace_all(&text, "[MS]");
     let text = PORT.replace_all(&text, "$1:[PORT]");
     let text = DATA_FOLDER.replace_all(&text, "/extension-data/project/[HASH]");
+    let text = CONTENT_HASH.replace_all(&text, "\"hash\":\"[HASH]\"");
     text.into_owned()
 }
 

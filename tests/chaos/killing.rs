@@ -1,0 +1,227 @@
+//! Processes die, and the session goes on; or the session's own dies, and nothing is left.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use serde_json::json;
+use tenon_host::Session;
+use tenon_host::SessionOptions;
+use tenon_host::Status;
+use tenon_host::tool::ResultType;
+use tenon_tests::Workspace;
+
+use crate::trial;
+use crate::world::World;
+use crate::world::answer;
+use crate::world::call;
+use crate::world::call_with;
+use crate::world::is_dead;
+use crate::world::kill;
+use crate::world::patiently;
+use crate::world::pids;
+use crate::world::until;
+use crate::world::until_answer;
+use crate::world::until_info;
+use crate::world::versioned;
+use crate::world::with_tools;
+
+/// How often a process is killed in the middle of calls.
+const KILLS: usize = 10;
+
+/// Extensions that live in it.
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// Calls of each that are under way then.
+const CALLS: usize = 3;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("killing::the_isolate_host_by_sigkill", || isolate_host("KILL")),
+        trial("killing::the_isolate_host_by_sigsegv", || isolate_host("SEGV")),
+        trial("killing::the_isolate_host_while_it_loads", while_loading),
+        trial("killing::an_extension_that_kills_its_host_while_it_loads", murderer),
+        trial("killing::an_extension_with_a_process_of_its_own", own_process),
+        trial("killing::the_program_while_it_calls", program),
+    ]
+}
+
+/// An extension with a child, a tool that never answers and one that does.
+fn worker(name: &str) -> String {
+    let before = "import fs from \"node:fs\";\nimport { spawn } from \"node:child_process\";\n\
+        fs.appendFileSync(\"pids\", `${spawn(\"sleep\", [\"300\"]).pid}\\n`);";
+    let hangs = "({ mark }) => { fs.writeFileSync(mark, \"\"); return new Promise(() => {}); }";
+    with_tools(
+        before,
+        &format!(
+            "{{ name: \"hang_{name}\", handler: {hangs} }},\
+             {{ name: \"work_{name}\", handler: () => \"done\" }}"
+        ),
+    )
+}
+
+async fn isolate_host(signal: &'static str) {
+    let world = World::new();
+    for name in NAMES {
+        world.extension(name, &worker(name));
+    }
+    let session = world.open(forgiving(&world)).await;
+    let enough = Arc::new(AtomicBool::new(false));
+    // Calls at any moment, also the worst. Each is answered, or `call` panics.
+    let caller = tokio::spawn({
+        let (session, enough) = (session.clone(), enough.clone());
+        async move {
+            while !enough.load(Ordering::Relaxed) {
+                for name in NAMES {
+                    let _ = call(&session, &format!("work_{name}")).await;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    for round in 0..KILLS {
+        kill_during_calls(&world, &session, round, signal).await;
+    }
+    enough.store(true, Ordering::Relaxed);
+    caller.await.unwrap();
+    // Of all children that there ever were, only those of the extensions that run now are left.
+    let file = world.cwd().join("pids");
+    assert!(pids(&file).len() > NAMES.len() * KILLS);
+    until("the children of extensions that died are gone", || {
+        pids(&file).into_iter().filter(|&pid| !is_dead(pid)).count() == NAMES.len()
+    })
+    .await;
+    world.close(session).await;
+}
+
+/// Dying is nobody's fault here: an extension that runs is well at once.
+fn forgiving(world: &World) -> SessionOptions {
+    let mut options = world.options();
+    options.timing.healthy_after = Duration::from_millis(1);
+    options
+}
+
+async fn kill_during_calls(world: &World, session: &Session, round: usize, signal: &str) {
+    let mut calls = Vec::new();
+    for name in NAMES {
+        for number in 0..CALLS {
+            let mark = format!("hangs-{round}-{name}-{number}");
+            let (session, args) = (session.clone(), json!({ "mark": mark }));
+            let tool = format!("hang_{name}");
+            calls.push((mark, tokio::spawn(async move { call_with(&session, &tool, args).await })));
+        }
+    }
+    for (mark, _) in &calls {
+        world.marked(mark).await;
+    }
+    // One whose code was running more than once when the process died has a process of its own by now.
+    let hosts = world.isolates.pids();
+    for &host in &hosts {
+        kill(host, signal).await;
+    }
+    for (_, call) in calls {
+        let result = call.await.unwrap().unwrap();
+        assert_eq!(result.result_type, ResultType::Failure, "{result:?}");
+        let text = result.text_result_for_llm;
+        assert!(text.contains("project:") && text.contains(&format!("SIG{signal}")), "{text}");
+    }
+    for name in NAMES {
+        until_info(session, name, "well again", |info| {
+            info.status == Status::Running && info.pid.is_some_and(|pid| !hosts.contains(&pid))
+        })
+        .await;
+        assert_eq!(answer(session, &format!("work_{name}")).await, "done");
+    }
+}
+
+async fn while_loading() {
+    let world = World::new();
+    world.extension("well", &versioned("version", 1));
+    let before = "import fs from \"node:fs\";\nfs.appendFileSync(\"loads\", \"load\\n\");\n\
+        while (!fs.existsSync(\"release\")) await new Promise((resolve) => setTimeout(resolve, 10));";
+    world.extension("slow", &with_tools(before, "{ name: \"slow\", handler: () => \"here\" }"));
+    let loading = tokio::spawn({
+        let options = forgiving(&world);
+        async move {
+            let session = Session::new(options).unwrap();
+            session.load().await;
+            session
+        }
+    });
+    world.marked("loads").await;
+    kill(world.isolates.pids()[0], "KILL").await;
+    world.mark("release");
+    let session = patiently("the session loads", loading).await.unwrap();
+    until_info(&session, "well", "running", |info| info.status == Status::Running).await;
+    assert_eq!(answer(&session, "version").await, "1");
+    // It may have been tried again by itself; if not, a word is enough.
+    if session.find("slow")[0].status != Status::Running {
+        patiently("a reload", session.reload()).await;
+    }
+    until_answer(&session, "slow", "here").await;
+    world.close(session).await;
+}
+
+async fn own_process() {
+    let world = World::new();
+    world.extension("alone", &worker("alone"));
+    world.extension("shared", &versioned("version", 1));
+    world.config("[extensions.alone]\nisolation = \"own-process\"\n");
+    let session = world.open(forgiving(&world)).await;
+    let pid_of = |name: &str| session.find(name)[0].pid.unwrap();
+    let (alone, shared) = (pid_of("alone"), pid_of("shared"));
+    assert_ne!(alone, shared);
+    kill(alone, "KILL").await;
+    assert_eq!(answer(&session, "version").await, "1");
+    until_info(&session, "alone", "back", |info| {
+        info.status == Status::Running && info.pid != Some(alone)
+    })
+    .await;
+    assert_eq!(answer(&session, "work_alone").await, "done");
+    assert_eq!((pid_of("shared"), session.find("shared")[0].generation), (shared, 1));
+    world.close(session).await;
+}
+
+async fn program() {
+    let workspace = Workspace::new().tool(
+        "hangs",
+        "const fs = await import(\"node:fs\"); const { spawn } = await import(\"node:child_process\");\n\
+         fs.writeFileSync(\"pids.new\", `${spawn(\"sleep\", [\"300\"]).pid}\\n${process.pid}\\n`);\n\
+         fs.renameSync(\"pids.new\", \"pids\"); await new Promise(() => {});",
+    );
+    let mut tenon = workspace.command(&["call", "hangs"]).spawn().unwrap();
+    let file = workspace.cwd().join("pids");
+    until("the tool is called", || file.exists()).await;
+    // Of processes that nobody waits for, the program itself becomes one until we do.
+    tenon.kill().unwrap();
+    tenon.wait().unwrap();
+    let left = pids(&file);
+    assert_eq!(left.len(), 2);
+    for pid in left {
+        until("what the program had started is gone", || is_dead(pid)).await;
+    }
+}
+
+async fn murderer() {
+    let world = World::new();
+    let before = "import { execSync } from \"node:child_process\";\n\
+        execSync(\"kill -9 $PPID; sleep 60\");";
+    world.extension("a-murderer", &with_tools(before, ""));
+    for name in NAMES {
+        world.extension(name, &versioned(name, 1));
+    }
+    let session = world.open(forgiving(&world)).await;
+    for name in NAMES {
+        assert_eq!(session.find(name)[0].status, Status::Running, "{:?}", session.find(name)[0]);
+        assert_eq!(answer(&session, name).await, "1");
+    }
+    // Alone, it kills nobody but itself.
+    let alone = |info: &tenon_host::ExtensionInfo| info.failures > 0;
+    until_info(&session, "a-murderer", "a failure of its own", alone).await;
+    for name in NAMES {
+        assert_eq!(answer(&session, name).await, "1");
+    }
+    world.close(session).await;
+}

@@ -1,0 +1,51 @@
+//! Extensions that misbehave, files that change and processes that die while a session goes on.
+//!
+//! Isolates are where the `tenon` program has them: in a process of their own. This one has no engine.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod case;
+mod handover;
+mod hostile;
+mod killing;
+mod reload;
+mod storm;
+mod supervision;
+mod world;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+use libtest_mimic::Failed;
+use libtest_mimic::Trial;
+
+/// The secret that extensions look for.
+pub const SECRET: (&str, &str) = ("CHAOS_TEST_TOKEN", "hunter2-of-chaos");
+
+fn main() -> ExitCode {
+    // SAFETY: this is the first statement of the program; there is one thread.
+    unsafe { std::env::set_var(SECRET.0, SECRET.1) };
+    let trials = [
+        hostile::trials(),
+        reload::trials(),
+        storm::trials(),
+        handover::trials(),
+        killing::trials(),
+        supervision::trials(),
+    ];
+    let trials = trials.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A trial with an event loop of its own.
+pub fn trial<F>(name: &str, body: impl FnOnce() -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()> + 'static,
+{
+    Trial::test(name, move || {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_all().build().map_err(Failed::from)?;
+        runtime.block_on(body());
+        Ok(())
+    })
+}

@@ -1,0 +1,5 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+for (;;) {}
+
+await joinSession({});

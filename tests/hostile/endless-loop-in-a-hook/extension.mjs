@@ -1,0 +1,9 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  hooks: {
+    onSessionStart: () => {
+      for (;;) {}
+    },
+  },
+});

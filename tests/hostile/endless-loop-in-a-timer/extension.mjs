@@ -1,0 +1,14 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  tools: [{
+    name: "attack",
+    description: "Misbehaves",
+    handler: () => {
+      setTimeout(() => {
+        for (;;) {}
+      }, 10);
+      return "armed";
+    },
+  }],
+});

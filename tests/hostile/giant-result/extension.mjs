@@ -1,0 +1,11 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  tools: [{
+    name: "attack",
+    description: "Misbehaves",
+    handler: () => {
+      return "x".repeat(200 * 1024);
+    },
+  }],
+});

@@ -1,0 +1,11 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  tools: [{
+    name: "attack",
+    description: "Misbehaves",
+    handler: () => {
+      process.kill(process.pid, "SIGKILL");
+    },
+  }],
+});

@@ -1,0 +1,15 @@
+import { joinSession } from "@github/copilot-sdk/extension";
+
+await joinSession({
+  tools: [{
+    name: "attack",
+    description: "Misbehaves",
+    handler: () => {
+      return {
+        then() {
+          throw new Error("from then");
+        },
+      };
+    },
+  }],
+});
