@@ -81,8 +81,12 @@ pub const STACK_FRAMES: usize = 20;
 /// in native code or a system call that does not return, and the session must not wait for it.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(2);
 
-/// How long an isolate that reached a limit has to say where it stands before it is terminated without.
-pub const STACK_GRACE: Duration = Duration::from_millis(250);
+/// CPU time in which an isolate that reached a limit has to say where it stands before it is terminated
+/// without.
+pub const STACK_GRACE: Duration = Duration::from_millis(500);
+
+/// The same on the clock, for one that does not get a processor.
+pub const STACK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The most child processes an extension may have at a time. Real ones have one or two; a build tool
 /// started by one may have as many as there are cores.
