@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use clap::Parser;
 use clap::Subcommand;
-use clap::ValueEnum;
+use tenon_host::scaffold::Kind;
 
 use crate::commands::bench::hostile::BenchHostile;
 use crate::commands::bench::reload::BenchReload;
@@ -186,28 +186,16 @@ Shows the live sessions of this workspace; without one it loads the extensions i
 pub struct NewArgs {
     /// Its name: that of its folder
     pub name: String,
-    /// What to begin with
-    #[arg(long, value_enum, default_value_t = NewKind::Basic)]
-    pub kind: NewKind,
+    /// What to begin with: basic (a tool), canvas (a page beside the conversation), hooks (around prompts
+    /// and tools) or ts (a tool, in TypeScript)
+    #[arg(long, default_value_t = Kind::Basic)]
+    pub kind: Kind,
     /// Put it into your own folder instead of this repository
     #[arg(long)]
     pub user: bool,
     /// What it does, in a sentence
     #[arg(long, value_name = "TEXT")]
     pub description: Option<String>,
-}
-
-/// What a new extension begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum NewKind {
-    /// A tool
-    Basic,
-    /// A page beside the conversation
-    Canvas,
-    /// Hooks around prompts and tools
-    Hooks,
-    /// A tool, in TypeScript
-    Ts,
 }
 
 /// `tenon ext check`.

@@ -202,6 +202,8 @@ struct Facts {
     usage: Value,
     /// How often in a row each sub-agent was kept going.
     subagent_blocks: HashMap<String, u32>,
+    /// What was last said to be watched badly, or not at all.
+    watch_problems: Vec<String>,
 }
 
 struct Inner {
@@ -281,6 +283,7 @@ impl Session {
             last_tokens: (0, 0),
             usage: json!({}),
             subagent_blocks: HashMap::new(),
+            watch_problems: Vec::new(),
         };
         let session = Self(Arc::new(Inner {
             config,

@@ -254,12 +254,6 @@ impl Isolate {
     pub fn terminate(&self, reason: &str) {
         self.terminator.terminate(EndReason::Terminated { reason: reason.to_owned() });
     }
-
-    /// Waits until the isolate's thread has ended.
-    pub async fn wait(&mut self) {
-        // An error means that the thread is gone, which is what we wait for.
-        let _ = self.ended.wait_for(|ended| *ended).await;
-    }
 }
 
 impl Drop for Isolate {

@@ -6,6 +6,8 @@ use serde_json::json;
 use super::Session;
 use super::canvas::CanvasFault;
 use super::canvas::OpenCanvasRequest;
+use super::own_tools::declare;
+use super::own_tools::text;
 use crate::tool::ToolDeclaration;
 use crate::tool::ToolResult;
 
@@ -14,17 +16,6 @@ pub const NAMES: [&str; 3] = ["list_canvas_capabilities", "open_canvas", "invoke
 
 /// The tools, as the agent sees them.
 pub fn declarations() -> Vec<ToolDeclaration> {
-    let text = |description: &str| json!({ "type": "string", "description": description });
-    let declare = |name: &str, description: &str, required: &[&str], properties: Value| {
-        let parameters =
-            json!({ "type": "object", "properties": properties, "required": required });
-        ToolDeclaration {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            parameters: Some(parameters),
-            rest: serde_json::Map::from_iter([("skipPermission".to_owned(), true.into())]),
-        }
-    };
     let [list, open, act] = NAMES;
     vec![
         declare(

@@ -12,6 +12,8 @@ use serde_json::json;
 use super::PermissionCheck;
 use super::Session;
 use super::ToolCall;
+use super::own_tools;
+use super::own_tools::declare;
 use crate::discovery;
 use crate::extension::ExtensionInfo;
 use crate::extension::Status;
@@ -60,18 +62,7 @@ type Answer = Result<String, String>;
 
 /// The tools as an agent is told of them.
 pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
-    let text = |description: &str| json!({ "type": "string", "description": description });
     let one_of = |names: &[&str], description: &str| json!({ "type": "string", "enum": names, "description": description });
-    let declare = |name: &str, description: &str, required: &[&str], properties: Value| {
-        let parameters =
-            json!({ "type": "object", "properties": properties, "required": required });
-        ToolDeclaration {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            parameters: Some(parameters),
-            rest: serde_json::Map::from_iter([("skipPermission".to_owned(), true.into())]),
-        }
-    };
     let kinds = Kind::ALL.map(Kind::as_str);
     let [manage, reload] = NAMES;
     vec![
@@ -91,8 +82,8 @@ pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
                      load its files once and report, as a linter would. enable, disable: switch it on \
                      or off",
                 ),
-                "name": text("The extension, by name or id (project:my-ext); for all but list and guide"),
-                "description": text("scaffold: what it is for; becomes a comment"),
+                "name": own_tools::text("The extension, by name or id (project:my-ext); for all but list and guide"),
+                "description": own_tools::text("scaffold: what it is for; becomes a comment"),
                 "location": one_of(
                     &LOCATIONS,
                     "scaffold: for this repository (default), for this user everywhere, or for this \
@@ -102,7 +93,7 @@ pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
                     &kinds,
                     "scaffold: a tool (default), a canvas, hooks, or a tool in TypeScript",
                 ),
-                "tool": text("test: also call this tool of the running extension"),
+                "tool": own_tools::text("test: also call this tool of the running extension"),
                 "args": { "type": "object", "description": "test: the arguments of that call" },
                 "lines": {
                     "type": "integer",

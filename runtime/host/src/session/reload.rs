@@ -353,6 +353,7 @@ impl Session {
         let roots: Vec<PathBuf> =
             self.0.places.roots.iter().map(|(_, root)| root.clone()).collect();
         watcher.watch(&roots, &files);
+        self.report_watching(watcher.problems());
         let found = self.find_all();
         let known = {
             let state = self.0.extensions.lock();
@@ -360,6 +361,15 @@ impl Session {
         };
         let changed = |found| matches!(self.what_changed(found), Change::New | Change::Content);
         found.len() != known || found.iter().any(changed)
+    }
+
+    /// Says what cannot be watched as it should, when that is news.
+    fn report_watching(&self, problems: Vec<String>) {
+        let before = std::mem::replace(&mut self.facts().watch_problems, problems.clone());
+        for problem in problems.into_iter().filter(|problem| !before.contains(problem)) {
+            let data = json!({ "warningType": "not_watching", "message": problem });
+            self.emit("session.warning", data);
+        }
     }
 
     /// How long it must be quiet on disk before changes count.

@@ -4,12 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tenon_host::discovery::Scope;
-use tenon_host::scaffold::Kind;
 use tenon_host::scaffold::scaffold;
 
 use crate::args::Args;
 use crate::args::NewArgs;
-use crate::args::NewKind;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;
@@ -25,13 +23,7 @@ pub fn run(args: &Args, new: &NewArgs) -> Result<ExitCode, CliError> {
     } else {
         (Scope::Project, workspace.project_extensions())
     };
-    let kind = match new.kind {
-        NewKind::Basic => Kind::Basic,
-        NewKind::Canvas => Kind::Canvas,
-        NewKind::Hooks => Kind::Hooks,
-        NewKind::Ts => Kind::Ts,
-    };
-    let made = scaffold(&parent, &new.name, kind, new.description.as_deref())
+    let made = scaffold(&parent, &new.name, new.kind, new.description.as_deref())
         .map_err(|error| CliError::new(error.to_string()))?;
     let id = format!("{scope}:{}", new.name);
     if args.json {
