@@ -84,7 +84,10 @@ async fn crash_loop() {
 async fn fixed() {
     let world = World::new();
     world.extension("crashes", &crashes());
-    let session = world.open(SessionOptions { watch: true, ..strict(&world) }).await;
+    let mut options = SessionOptions { watch: true, ..strict(&world) };
+    // Long enough for the corrected file to be written before it is switched off, however busy the machine.
+    options.timing.restart_after = Duration::from_secs(1);
+    let session = world.open(options).await;
     until("it was started again", || world.lines("starts").len() > 1).await;
     world.extension("crashes", &versioned("crashes", 2));
     let is_well = |info: &ExtensionInfo| info.status == Status::Running && info.failures == 0;
