@@ -26,7 +26,7 @@ export interface SessionEventEnvelope<Type extends string, Data> {
 export type SessionMode = "interactive" | "plan" | "autopilot";
 export type McpServerStatus = "connected" | "failed" | "needs-auth" | "pending" | "disabled" | "stopped" | "not_configured";
 export type CompactionTrigger = "threshold" | "context_limit_retry" | "manual" | "memory_pressure" | "model_switch";
-export type AbortReason = "user_initiated" | "remote_command" | "user_abort" | "autopilot_credit_limit";
+export type AbortReason = "user_initiated" | "remote_command" | "user_abort" | "autopilot_credit_limit" | "output_closed";
 export type ExitPlanModeAction = "exit_only" | "interactive" | "autopilot" | "autopilot_fleet";
 
 // Messages --------------------------------------------------------------------------------------
@@ -78,7 +78,8 @@ export interface AssistantMessageData {
 }
 
 export interface AssistantUsageData {
-  model: string;
+  /** Not every agent says. */
+  model?: string;
   inputTokens?: number;
   outputTokens?: number;
   cacheReadTokens?: number;
@@ -103,6 +104,9 @@ export interface ToolExecutionStartData {
   arguments?: JsonValue;
   mcpServerName?: string;
   mcpToolName?: string;
+  /** What the agent itself calls its tool, and what it was given. Not sent by every host. */
+  nativeToolName?: string;
+  nativeArguments?: JsonValue;
   shellToolInfo?: { displayCommand?: string; possiblePaths: string[]; hasWriteFileRedirection: boolean };
   model?: string;
   turnId?: string;
@@ -158,8 +162,8 @@ export interface ResumeData { resumeTime: string; eventCount: number; selectedMo
 export interface IdleData { aborted?: boolean; mode?: SessionMode; backgroundTasks?: unknown }
 
 export interface ErrorData { errorType: string; message: string; stack?: string; statusCode?: number; errorCode?: string; url?: string }
-export interface WarningData { warningType: string; message: string; url?: string }
-export interface InfoData { infoType: string; message: string; url?: string; tip?: string }
+export interface WarningData { warningType: string; message: string; url?: string; extensionId?: string; toolCallId?: string }
+export interface InfoData { infoType: string; message: string; url?: string; tip?: string; extensionId?: string; toolCallId?: string }
 
 export interface ShutdownData {
   shutdownType: "routine" | "error";
@@ -178,6 +182,7 @@ export interface ShutdownData {
 export interface UsageInfoData {
   currentTokens: number;
   tokenLimit: number;
+  /** `null` where an agent does not say. */
   messagesLength: number;
   conversationTokens?: number;
   systemTokens?: number;
@@ -210,7 +215,8 @@ export interface CanvasOpenedData extends CanvasClosedData { extensionName?: str
 
 export interface PermissionRequestedData {
   requestId: string;
-  permissionRequest: PermissionRequest;
+  /** `acp`, if an agent asks by ACP: its request as it came, with the session's own id. */
+  permissionRequest: PermissionRequest & { acp?: { [key: string]: any } };
   /** A hook has already decided; nobody will be asked. */
   resolvedByHook?: boolean;
   agentMode?: SessionMode;
@@ -229,6 +235,13 @@ export interface SubagentFailedData extends Omit<SubagentCompletedData, "cancell
 
 export interface HookStartData { hookInvocationId: string; hookType: string; input?: JsonValue; parentToolCallId?: string }
 export interface HookEndData { hookInvocationId: string; hookType: string; success: boolean; output?: JsonValue; error?: { message: string; source?: string; stack?: string }; parentToolCallId?: string }
+
+// Agents that speak ACP: not sent by other hosts -------------------------------------------------
+
+export interface PlanEntry { content: string; priority?: "high" | "medium" | "low"; status: "pending" | "in_progress" | "completed"; [key: string]: any }
+export interface AgentCommand { name: string; description: string; input?: { hint?: string; [key: string]: any } | null; [key: string]: any }
+export interface AgentOption { id: string; name: string; category?: string; currentValue?: JsonValue; [key: string]: any }
+
 export interface ExtensionsLoadedExtension { id: string; name: string; source: "project" | "user" | "plugin" | "session"; status: "running" | "disabled" | "failed" | "starting" }
 
 /** Payload of each described event, by name. */
@@ -261,6 +274,7 @@ export interface SessionEventDataMap {
   "assistant.turn_start": { turnId: string; interactionId?: string; model?: string };
   "assistant.turn_end": { turnId: string; model?: string };
   "assistant.intent": { intent: string };
+  "assistant.plan": { entries: PlanEntry[] };
   "assistant.reasoning": { reasoningId: string; content: string };
   "assistant.reasoning_delta": { reasoningId: string; deltaContent: string };
   "assistant.message": AssistantMessageData;
@@ -297,6 +311,9 @@ export interface SessionEventDataMap {
   "skill.invoked": { name: string; path: string; content: string; description?: string; source?: string };
   "system.message": { role: "system" | "developer"; content: string; name?: string; interactionId?: string };
   "system.notification": { content: string; kind: { type: string; [key: string]: any } };
+  "agent.commands_changed": { commands: AgentCommand[] };
+  "agent.options_changed": { configOptions: AgentOption[] };
+  "acp.update": { update: { sessionUpdate: string; [key: string]: any } };
 }
 
 /** Known events whose payload is left open. */

@@ -362,6 +362,7 @@ async fn open(
         large_result_bytes: header.large_result_bytes,
         agent: agent.map(|agent| Arc::new(agent) as Arc<dyn Agent>),
         front: front.map(|front| Arc::new(front) as Arc<dyn Front>),
+        tap: None,
     })
     .map_err(|error| error.to_string())?;
     stage.name_session(session.folder(), session.id());

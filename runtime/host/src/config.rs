@@ -1,5 +1,7 @@
 //! The user's configuration: `config.toml` in the home folder. Nothing in a repository can add to it.
 
+pub mod agents;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
@@ -7,6 +9,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use tenon_isolate::limits::MIN_HEAP_BYTES;
 
+use self::agents::AgentSettings;
 use crate::grants::Profile;
 
 /// The name of the file in the home folder.
@@ -25,6 +28,11 @@ pub struct Config {
     /// How changes on disk are noticed.
     #[serde(default)]
     pub reload: ReloadConfig,
+    /// By agent: what is different from the built-in agent of this name, or another agent.
+    #[serde(default)]
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// The agent that is used when none is named.
+    pub default_agent: Option<String>,
 }
 
 /// What is needed before a repository's extensions run.
@@ -155,6 +163,16 @@ pub enum ConfigError {
         /// The least, in megabytes.
         minimum: u32,
     },
+    /// An agent cannot be configured like this.
+    #[error("{path}: [agents.\"{agent}\"]: {problem}")]
+    Agent {
+        /// The file.
+        path: PathBuf,
+        /// The entry.
+        agent: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// The file is not what it should be.
     #[error("{path} is not a valid configuration:\n{source}")]
     Parse {
@@ -187,8 +205,14 @@ impl Config {
         let too_small = |(_, config): &(&String, &ExtensionConfig)| {
             config.heap_mb.is_some_and(|megabytes| megabytes < minimum)
         };
-        match self.extensions.iter().find(too_small) {
-            Some((name, _)) => Err(ConfigError::HeapTooSmall { path, name: name.clone(), minimum }),
+        if let Some((name, _)) = self.extensions.iter().find(too_small) {
+            return Err(ConfigError::HeapTooSmall { path, name: name.clone(), minimum });
+        }
+        let problem = |(agent, settings): (&String, &AgentSettings)| {
+            settings.problem(agent).map(|problem| (agent.clone(), problem))
+        };
+        match self.agents.iter().find_map(problem) {
+            Some((agent, problem)) => Err(ConfigError::Agent { path, agent, problem }),
             None => Ok(self),
         }
     }

@@ -174,6 +174,7 @@ impl Session {
         let listener = listen(&socket)?;
         let identity = identity(&socket)?;
         let listening = tokio::spawn(accept(listener, self.downgrade(), deadline)).abort_handle();
+        remove_dead(&folder);
         Ok(ControlGuard { socket, identity, listening })
     }
 }
@@ -407,13 +408,33 @@ pub async fn survey(home: &Path) -> Survey {
     survey
 }
 
+/// Removes the sockets of processes that could not do it themselves.
+fn remove_dead(folder: &Path) {
+    for socket in sockets_in(folder) {
+        let before = identity(&socket);
+        let answer = Address::of(&socket)
+            .and_then(|address| std::os::unix::net::UnixStream::connect(&address.path));
+        if answer.is_err_and(|error| is_nobody(&error))
+            && let (Ok(before), Ok(now)) = (before, identity(&socket))
+            && before == now
+        {
+            // Somebody else may have been quicker.
+            let _ = std::fs::remove_file(&socket);
+        }
+    }
+}
+
 /// Nobody listens, or the session has just ended.
 fn is_nobody(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
 }
 
 fn sockets(home: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(run_folder(home)) else { return Vec::new() };
+    sockets_in(&run_folder(home))
+}
+
+fn sockets_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter(|path| path.extension().is_some_and(|extension| extension == EXTENSION)).collect()
 }

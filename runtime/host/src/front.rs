@@ -78,6 +78,8 @@ pub struct AgentPrompt {
     pub attachments: Vec<Value>,
     /// The mode asked for, if one was.
     pub agent_mode: Option<String>,
+    /// The message as the front was given it: see [`crate::session::Message::native`].
+    pub native: Option<Value>,
 }
 
 /// Something an extension tells the agent.

@@ -66,6 +66,7 @@ pub use tool_call::ToolListing;
 pub use tool_call::Verdict;
 pub use turn::MAX_CONSECUTIVE_BLOCKS;
 pub use turn::Turn;
+pub use turn::TurnEnd;
 
 use crate::config::Config;
 use crate::config::ConfigError;
@@ -122,7 +123,12 @@ pub struct SessionOptions {
     pub agent: Option<Arc<dyn Agent>>,
     /// Where the person is.
     pub front: Option<Arc<dyn Front>>,
+    /// Looks at every event from the first on: see [`Session::tap`].
+    pub tap: Option<Tap>,
 }
+
+/// Looks at events.
+pub type Tap = Arc<dyn Fn(&Event) + Send + Sync>;
 
 impl SessionOptions {
     /// A new session without agent and front, with its isolates in this process, that leaves nothing behind.
@@ -143,6 +149,7 @@ impl SessionOptions {
             large_result_bytes: None,
             agent: None,
             front: None,
+            tap: None,
         }
     }
 }
@@ -308,6 +315,9 @@ impl Session {
             runtime: tokio::runtime::Handle::current(),
             options,
         }));
+        if let Some(tap) = session.0.options.tap.clone() {
+            session.tap(move |event| tap(event));
+        }
         session.facts().capabilities = session.capabilities();
         session.watch_log_files();
         if let Some(agent) = &session.0.options.agent {

@@ -8,10 +8,13 @@ use std::sync::PoisonError;
 use serde_json::Value;
 use serde_json::json;
 use tokio::sync::Notify;
+use tokio::sync::oneshot;
 use tokio::sync::watch;
 
 use super::Session;
+use super::turn::TurnEnd;
 use crate::front::AgentPrompt;
+use crate::front::StopReason;
 
 /// The most prompts that wait. An extension that sends prompts in answer to prompts ends here.
 pub const MAX_QUEUED_PROMPTS: usize = 100;
@@ -41,6 +44,9 @@ pub struct Message {
     pub source: Option<String>,
     /// The mode asked for.
     pub agent_mode: Option<String>,
+    /// The message as the front was given it, for an agent that understands more than text: the parameters
+    /// of an ACP `session/prompt`.
+    pub native: Option<Value>,
 }
 
 impl Message {
@@ -67,7 +73,7 @@ pub enum SendError {
 }
 
 /// A message that waits.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Queued {
     pub id: String,
     pub message: Message,
@@ -75,6 +81,8 @@ pub(super) struct Queued {
     pub delivery: &'static str,
     /// What became of it in the hooks, if they have run.
     pub prepared: Option<AgentPrompt>,
+    /// Who wants to know what became of it. Dropped unused if it is forgotten.
+    pub done: Option<oneshot::Sender<TurnEnd>>,
 }
 
 /// What waits, and whether something runs.
@@ -230,10 +238,26 @@ impl Queue {
 impl Session {
     /// Queues a message for the agent; returns its id.
     pub fn send(&self, message: Message) -> Result<String, SendError> {
+        self.enqueue(message, None)
+    }
+
+    /// Queues a message for the agent, and waits until the turn that it leads to has ended.
+    pub async fn send_and_wait(&self, message: Message) -> Result<TurnEnd, SendError> {
+        let (done, ended) = oneshot::channel();
+        self.enqueue(message, Some(done))?;
+        // Whoever aborts the session forgets what waits.
+        Ok(ended.await.unwrap_or(TurnEnd::Cancelled))
+    }
+
+    fn enqueue(
+        &self,
+        message: Message,
+        done: Option<oneshot::Sender<TurnEnd>>,
+    ) -> Result<String, SendError> {
         let Some(agent) = &self.0.options.agent else { return Err(SendError::NoAgent) };
         let id = crate::ids::unique();
         let steer = message.delivery == Delivery::Immediate && agent.can_steer();
-        let queued = Queued { id: id.clone(), message, delivery: "queued", prepared: None };
+        let queued = Queued { id: id.clone(), message, delivery: "queued", prepared: None, done };
         let added = || {
             self.emit_ephemeral("pending_messages.modified", json!({ "messageId": id }));
         };
@@ -244,6 +268,11 @@ impl Session {
             self.0.runtime.spawn(self.clone().steer(id.clone()));
         }
         Ok(id)
+    }
+
+    /// Whether a prompt is worked on, or waits.
+    pub fn is_busy(&self) -> bool {
+        self.0.queue.is_busy()
     }
 
     /// Waits until no prompt is worked on and none waits.
@@ -258,7 +287,7 @@ impl Session {
         let aborts = *self.0.aborts.borrow();
         let Some((mut queued, _on_its_way)) = self.0.queue.take(&id) else { return };
         let told = async {
-            let Some(prompt) = self.prepare(&queued).await else { return Told::Blocked };
+            let Ok(prompt) = self.prepare(&queued).await else { return Told::Blocked };
             if agent.steer(&prompt).await { Told::Yes } else { Told::TooLate(prompt) }
         };
         let told = tokio::select! {
@@ -267,7 +296,12 @@ impl Session {
             told = told => told,
         };
         match told {
-            Told::Yes => drop(self.emit_ephemeral("pending_messages.modified", json!({}))),
+            Told::Yes => {
+                self.emit_ephemeral("pending_messages.modified", json!({}));
+                if let Some(done) = queued.done.take() {
+                    let _ = done.send(TurnEnd::Ended(StopReason::end_turn()));
+                }
+            }
             Told::TooLate(prompt) => {
                 queued.prepared = Some(prompt);
                 self.0.queue.put_first(queued);

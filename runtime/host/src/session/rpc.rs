@@ -326,6 +326,7 @@ impl Session {
             delivery,
             source: Some(text("source").unwrap_or_else(|| format!("agent-{id}"))),
             agent_mode: text("agentMode"),
+            native: None,
         };
         let id = self.send(message).map_err(|error| error.to_string())?;
         Ok(json!({ "messageId": id }))
@@ -376,6 +377,9 @@ impl Session {
     /// The agent uses another model now.
     pub fn model_changed(&self, model: &str, reasoning_effort: Option<&str>) {
         let previous = self.facts().model.replace(model.to_owned());
+        if previous.as_deref() == Some(model) && reasoning_effort.is_none() {
+            return;
+        }
         let mut data = json!({ "newModel": model });
         if let Some(effort) = reasoning_effort {
             self.facts().reasoning_effort = Some(effort.to_owned());

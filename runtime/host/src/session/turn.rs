@@ -19,6 +19,7 @@ use super::tool_call::ToolCall;
 use crate::front::AgentError;
 use crate::front::AgentPrompt;
 use crate::front::Context;
+use crate::front::ErrorContext;
 use crate::front::StopReason;
 use crate::hooks::lifecycle;
 use crate::hooks::lifecycle::AgentStop;
@@ -51,7 +52,7 @@ impl Session {
             self.emit_ephemeral("session.idle", data);
         };
         loop {
-            let (queued, aborts) = match self.0.queue.next(&self.0.aborts, idle) {
+            let (mut queued, aborts) = match self.0.queue.next(&self.0.aborts, idle) {
                 Next::Message(queued, aborts) => (queued, aborts),
                 Next::Steering => {
                     self.0.queue.steered().await;
@@ -61,12 +62,19 @@ impl Session {
             };
             self.emit_ephemeral("pending_messages.modified", json!({}));
             // In a task of its own: an agent or a front that panics must not take the session along.
+            let done = queued.done.take();
             let turn = tokio::spawn(self.clone().turn(*queued, aborts)).await;
-            if let Err(error) = turn {
+            let end = turn.unwrap_or_else(|error| {
                 let message = format!("the turn ended unexpectedly: {error}");
                 self.emit("session.error", json!({ "errorType": "system", "message": message }));
-            }
+                let context = ErrorContext::System;
+                TurnEnd::Failed(AgentError { message, context, recoverable: false })
+            });
             self.0.bus.sync().await;
+            if let Some(done) = done {
+                // Whoever asked may have lost interest.
+                let _ = done.send(end);
+            }
         }
     }
 
@@ -115,8 +123,8 @@ impl Session {
         Ok(())
     }
 
-    /// Runs the prompt hooks; `None` if the prompt was blocked.
-    pub(super) async fn prepare(&self, queued: &Queued) -> Option<AgentPrompt> {
+    /// Runs the prompt hooks; an error if the prompt was blocked.
+    pub(super) async fn prepare(&self, queued: &Queued) -> Result<AgentPrompt, TurnEnd> {
         let message = &queued.message;
         self.facts().user_requests += 1;
         let submitted = self.hooks().run(Submitted::new(&message.prompt)).await;
@@ -127,7 +135,7 @@ impl Session {
                 "extensionId": blocked.by,
             });
             self.emit("session.warning", data);
-            return None;
+            return Err(TurnEnd::Blocked { by: blocked.by, reason: blocked.reason });
         }
         let added = Context::render(&submitted.contexts);
         let transformed = match &*added {
@@ -157,35 +165,41 @@ impl Session {
             data["suppressOutput"] = true.into();
         }
         self.emit("user.message", data);
-        Some(AgentPrompt {
+        Ok(AgentPrompt {
             message_id: queued.id.clone(),
             context: std::mem::take(&mut self.facts().contexts),
             text,
             attachments: message.attachments.clone(),
             agent_mode: message.agent_mode.clone(),
+            native: message.native.clone(),
         })
     }
 
-    async fn turn(self, mut queued: Queued, aborts: u64) {
+    async fn turn(self, mut queued: Queued, aborts: u64) -> TurnEnd {
         let source = if self.facts().resumed { StartSource::Resume } else { StartSource::New };
         let begin = self.begin(source, Some(&queued.message.prompt));
         if self.unless_aborted(aborts, begin).await.is_none() {
-            return;
+            return TurnEnd::Cancelled;
         }
         let prepared = match queued.prepared.take() {
-            Some(prompt) => Some(prompt),
-            None => self.unless_aborted(aborts, self.prepare(&queued)).await.flatten(),
+            Some(prompt) => Some(Ok(prompt)),
+            None => self.unless_aborted(aborts, self.prepare(&queued)).await,
         };
-        let Some(mut prompt) = prepared else { return };
+        let mut prompt = match prepared {
+            Some(Ok(prompt)) => prompt,
+            Some(Err(end)) => return end,
+            None => return TurnEnd::Cancelled,
+        };
         let mut blocks = 0;
         let mut retries = 0;
         loop {
             let outcome = self.ask_agent(prompt.clone(), aborts).await;
             match outcome {
-                Ok(reason) if reason == StopReason::cancelled() => return,
+                // An agent that says so may have given up by itself, after a refusal for example.
+                Ok(_) if *self.0.aborts.borrow() > aborts => return TurnEnd::Cancelled,
                 Ok(reason) => {
                     let next = self.unless_aborted(aborts, self.keep_going(&reason, blocks)).await;
-                    let Some(next) = next.flatten() else { return };
+                    let Some(next) = next.flatten() else { return TurnEnd::Ended(reason) };
                     blocks += 1;
                     retries = 0;
                     prompt = next;
@@ -193,7 +207,7 @@ impl Session {
                 Err(error) => {
                     let again = self.try_again(&error, &mut retries);
                     if self.unless_aborted(aborts, again).await != Some(true) {
-                        return;
+                        return TurnEnd::Failed(error);
                     }
                 }
             }
@@ -259,7 +273,8 @@ impl Session {
             "delivery": "steering",
         });
         self.emit("user.message", data);
-        Some(AgentPrompt { message_id, text, ..AgentPrompt::default() })
+        let context = std::mem::take(&mut self.facts().contexts);
+        Some(AgentPrompt { message_id, context, text, ..AgentPrompt::default() })
     }
 
     /// Where the session is recorded, if it is.
@@ -301,6 +316,24 @@ impl Session {
         }
         false
     }
+}
+
+/// What a message came to.
+#[derive(Debug, Clone)]
+pub enum TurnEnd {
+    /// The agent has stopped by itself.
+    Ended(StopReason),
+    /// An extension did not let the prompt through.
+    Blocked {
+        /// `scope:name`.
+        by: String,
+        /// Its reason.
+        reason: String,
+    },
+    /// It was aborted, or forgotten before its turn came.
+    Cancelled,
+    /// The agent could not work on it.
+    Failed(AgentError),
 }
 
 /// A prompt that is being worked on; the agent tells it what happens.

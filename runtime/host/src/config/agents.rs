@@ -1,0 +1,540 @@
+//! What the user has configured about coding agents: `[agents.NAME]`.
+//!
+//! These are the words of the file. What they mean for a program that is started is the business of whoever
+//! starts it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+/// The longest name of an agent, in bytes. It becomes part of the names of files and folders.
+pub const MAX_AGENT_NAME_BYTES: usize = 64;
+
+/// The name under which Tenon offers the extensions' tools to an agent.
+const OWN_SERVER: &str = "tenon";
+
+/// A word that is none of those it could be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{given}\" is no {what}; it is one of {}", .words.join(", "))]
+pub struct UnknownWord {
+    /// What was looked for.
+    pub what: &'static str,
+    /// What was given.
+    pub given: String,
+    /// What it could have been.
+    pub words: &'static [&'static str],
+}
+
+/// An enum whose variants are words, in the file as well as in arguments and environment variables.
+macro_rules! words {
+    (
+        $(#[$about:meta])* $name:ident is a $what:literal:
+        $($(#[$about_variant:meta])* $variant:ident = $word:literal,)+
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$about_variant])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// Every word there is.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(UnknownWord {
+                        what: $what,
+                        given: word.to_owned(),
+                        words: Self::WORDS,
+                    }),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// What of the user's environment an agent sees.
+    EnvPolicy is a "policy for the environment":
+    /// Everything but secrets that are not its own.
+    Filtered = "filtered",
+    /// What a program needs to run at all, and what was configured for it.
+    Isolated = "isolated",
+}
+
+words! {
+    /// Whose home directory an agent works with.
+    HomePolicy is a "policy for the home directory":
+    /// The user's, with the logins that are there.
+    Operator = "operator",
+    /// One of its own in Tenon's folder, which begins empty.
+    Isolated = "isolated",
+}
+
+words! {
+    /// What is answered when an agent asks whether it may do something and no extension has decided.
+    PermissionMode is a "permission mode":
+    /// No.
+    DenyAll = "deny-all",
+    /// Yes if it only reads, in the workspace; otherwise what the person says.
+    ApproveReads = "approve-reads",
+    /// Yes.
+    ApproveAll = "approve-all",
+    /// What the person says.
+    Ask = "ask",
+}
+
+words! {
+    /// How an agent learns in the middle of a session that there are other tools now.
+    ReloadStrategy is a "reload strategy":
+    /// It is told that the list has changed and asks for it again; the tool that changed it waits for that.
+    ListChanged = "list-changed",
+    /// The same, but it asks only after that tool has answered, so nothing waits.
+    ListChangedLater = "list-changed-later",
+    /// It never asks again; two tools that are always there list and call the others.
+    Dispatcher = "dispatcher",
+    /// Not at all.
+    None = "none",
+}
+
+words! {
+    /// How an agent reaches the extensions' tools.
+    McpTransport is a "transport":
+    /// Over HTTP on this machine.
+    Http = "http",
+    /// Through a program that it starts.
+    Stdio = "stdio",
+}
+
+/// What the user has configured for one agent. A table with the name of a built-in agent begins with that
+/// one; so does a table that names it as its `profile`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AgentSettings {
+    /// The built-in agent to begin with.
+    pub profile: Option<String>,
+    /// The program and its arguments as one would type them. They are taken apart like in a shell, but no
+    /// shell is started.
+    pub command: Option<String>,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// Variables that are set for it.
+    pub env: BTreeMap<String, String>,
+    /// What of the user's environment it sees.
+    pub env_policy: Option<EnvPolicy>,
+    /// Whose home directory it works with.
+    pub home_policy: Option<HomePolicy>,
+    /// Secrets it gets.
+    pub credentials: Vec<Credential>,
+    /// What is answered when it asks for permission.
+    pub permissions: Option<PermissionMode>,
+    /// Further MCP servers it shall use.
+    pub mcp_servers: Vec<McpServer>,
+    /// Directories it may work in beside the working directory.
+    pub additional_directories: Vec<PathBuf>,
+    /// How it learns of tools that have changed.
+    pub reload: Option<ReloadStrategy>,
+    /// How it reaches the extensions' tools.
+    pub mcp: Option<McpTransport>,
+    /// Whether it may read and write files through Tenon.
+    pub client_fs: Option<bool>,
+    /// Whether it may run commands through Tenon.
+    pub client_terminal: Option<bool>,
+    /// What it is told with the first prompt of a session.
+    pub startup_prompt: Option<String>,
+    /// The model it shall use.
+    pub model: Option<String>,
+    /// The mode that its sessions begin in.
+    pub mode: Option<String>,
+    /// How long it may take to start, in seconds.
+    pub start_deadline_s: Option<u32>,
+    /// More for every session that is opened on it: fields of ACP's `session/new`.
+    pub session_params: Option<serde_json::Value>,
+}
+
+impl AgentSettings {
+    /// What is wrong with the settings of the agent with this name, beyond what their types say.
+    pub(super) fn problem(&self, name: &str) -> Option<String> {
+        if !is_agent_name(name) {
+            return Some(format!(
+                "a name has up to {MAX_AGENT_NAME_BYTES} letters, digits, '-', '_' and '.', and begins with a \
+                 letter or a digit"
+            ));
+        }
+        if let Some(variable) = self.env.keys().find(|variable| !is_variable(variable)) {
+            return Some(format!("env: {variable:?} cannot be the name of a variable"));
+        }
+        if let Some((variable, _)) = self.env.iter().find(|(_, value)| value.contains('\0')) {
+            return Some(format!("env: the value of {variable} contains a NUL character"));
+        }
+        let mut slots: Vec<&str> = self.credentials.iter().map(|secret| &*secret.slot).collect();
+        slots.sort_unstable();
+        if let Some(twice) = slots.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Some(format!("credentials: the slot {} is filled twice", twice[0]));
+        }
+        let mut servers: Vec<&str> = self.mcp_servers.iter().map(McpServer::name).collect();
+        servers.sort_unstable();
+        let twice = servers.windows(2).find(|pair| pair[0] == pair[1])?;
+        Some(format!("mcp-servers: two are called \"{}\"", twice[0]))
+    }
+}
+
+/// Whether an agent can be called that: its name becomes part of paths.
+pub fn is_agent_name(name: &str) -> bool {
+    name.len() <= MAX_AGENT_NAME_BYTES
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// Whether an environment can have a variable of this name.
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// A secret that an agent gets.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawCredential")]
+pub struct Credential {
+    /// The variable that the agent finds it in.
+    pub slot: String,
+    /// Where it comes from.
+    pub from: SecretSource,
+    /// Whether the agent is not started without it.
+    pub required: bool,
+}
+
+/// Where a secret comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSource {
+    /// `env:NAME`: a variable of the environment that Tenon was started with.
+    Env(String),
+}
+
+impl std::fmt::Display for SecretSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Env(variable) => write!(f, "env:{variable}"),
+        }
+    }
+}
+
+/// As it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCredential {
+    slot: String,
+    from: String,
+    #[serde(default = "yes")]
+    required: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl TryFrom<RawCredential> for Credential {
+    type Error = String;
+
+    fn try_from(raw: RawCredential) -> Result<Self, String> {
+        let RawCredential { slot, from, required } = raw;
+        if !is_variable(&slot) {
+            return Err(format!("{slot:?} cannot be the name of a variable"));
+        }
+        match from.strip_prefix("env:") {
+            Some(variable) if is_variable(variable) => {
+                Ok(Self { slot, from: SecretSource::Env(variable.to_owned()), required })
+            }
+            _ => Err(format!("{from:?} is not where a secret can come from; write \"env:NAME\"")),
+        }
+    }
+}
+
+/// An MCP server that an agent shall use.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RawMcpServer")]
+pub enum McpServer {
+    /// A program that the agent starts.
+    Stdio {
+        /// The server's name.
+        name: String,
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables that are set for it.
+        env: BTreeMap<String, String>,
+    },
+    /// An address that the agent connects to.
+    Http {
+        /// The server's name.
+        name: String,
+        /// The address.
+        url: String,
+        /// Headers that are sent with every request.
+        headers: BTreeMap<String, String>,
+    },
+}
+
+impl McpServer {
+    /// The server's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Stdio { name, .. } | Self::Http { name, .. } => name,
+        }
+    }
+}
+
+/// As it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawMcpServer {
+    name: String,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+impl TryFrom<RawMcpServer> for McpServer {
+    type Error = String;
+
+    fn try_from(raw: RawMcpServer) -> Result<Self, String> {
+        let RawMcpServer { name, command, args, env, url, headers } = raw;
+        if name.is_empty() {
+            return Err("an MCP server must have a name".to_owned());
+        }
+        if name == OWN_SERVER {
+            return Err(format!("\"{OWN_SERVER}\" is the name of Tenon's own MCP server"));
+        }
+        match (command, url) {
+            (Some(command), None) if !command.is_empty() => {
+                if !headers.is_empty() {
+                    return Err(format!("MCP server \"{name}\": headers go with a url"));
+                }
+                Ok(Self::Stdio { name, command, args, env })
+            }
+            (None, Some(url)) => {
+                if !args.is_empty() || !env.is_empty() {
+                    return Err(format!("MCP server \"{name}\": args and env go with a command"));
+                }
+                if !url.starts_with("http://") && !url.starts_with("https://") {
+                    return Err(format!(
+                        "MCP server \"{name}\": {url:?} does not begin with http:// or https://"
+                    ));
+                }
+                Ok(Self::Http { name, url, headers })
+            }
+            _ => Err(format!("MCP server \"{name}\" must have either a command or a url")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+    use crate::config::FILE_NAME;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join(FILE_NAME), text).unwrap();
+        Config::read(temp.path()).map_err(|error| error.to_string())
+    }
+
+    fn refused(text: &str, because: &str) {
+        let message = read(text).unwrap_err();
+        assert!(message.contains(because), "{message}");
+        assert!(message.contains(FILE_NAME), "{message}");
+    }
+
+    #[test]
+    fn an_agent_is_read_with_everything_that_can_be_said_about_it() {
+        let config = read(
+            r#"
+            default-agent = "mine"
+            [agents.mine]
+            profile = "codex"
+            command = "npx -y 'some agent'"
+            args = ["--fast"]
+            env-policy = "isolated"
+            home-policy = "isolated"
+            credentials = [
+                { slot = "OPENAI_API_KEY", from = "env:WORK_KEY" },
+                { slot = "OTHER", from = "env:OTHER", required = false },
+            ]
+            permissions = "approve-reads"
+            mcp-servers = [
+                { name = "local", command = "/bin/server", args = ["-v"], env = { A = "1" } },
+                { name = "remote", url = "https://example.com/mcp", headers = { X = "y" } },
+            ]
+            additional-directories = ["/srv"]
+            reload = "dispatcher"
+            mcp = "stdio"
+            client-fs = true
+            client-terminal = false
+            startup-prompt = "Be brief."
+            model = "large"
+            mode = "plan"
+            [agents.mine.env]
+            LEVEL = "3"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.default_agent.as_deref(), Some("mine"));
+        let mine = &config.agents["mine"];
+        let map = |name: &str, value: &str| BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        let expected = AgentSettings {
+            profile: Some("codex".into()),
+            command: Some("npx -y 'some agent'".into()),
+            args: vec!["--fast".into()],
+            env: map("LEVEL", "3"),
+            env_policy: Some(EnvPolicy::Isolated),
+            home_policy: Some(HomePolicy::Isolated),
+            credentials: vec![
+                Credential {
+                    slot: "OPENAI_API_KEY".into(),
+                    from: SecretSource::Env("WORK_KEY".into()),
+                    required: true,
+                },
+                Credential {
+                    slot: "OTHER".into(),
+                    from: SecretSource::Env("OTHER".into()),
+                    required: false,
+                },
+            ],
+            permissions: Some(PermissionMode::ApproveReads),
+            mcp_servers: vec![
+                McpServer::Stdio {
+                    name: "local".into(),
+                    command: "/bin/server".into(),
+                    args: vec!["-v".into()],
+                    env: map("A", "1"),
+                },
+                McpServer::Http {
+                    name: "remote".into(),
+                    url: "https://example.com/mcp".into(),
+                    headers: map("X", "y"),
+                },
+            ],
+            additional_directories: vec!["/srv".into()],
+            reload: Some(ReloadStrategy::Dispatcher),
+            mcp: Some(McpTransport::Stdio),
+            client_fs: Some(true),
+            client_terminal: Some(false),
+            startup_prompt: Some("Be brief.".into()),
+            model: Some("large".into()),
+            mode: Some("plan".into()),
+            start_deadline_s: None,
+            session_params: None,
+        };
+        assert_eq!(*mine, expected);
+    }
+
+    #[test]
+    fn everything_may_be_left_out() {
+        let config = read("[agents.claude]\n").unwrap();
+        assert_eq!(config.agents["claude"], AgentSettings::default());
+        assert_eq!(config.default_agent, None);
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_what_would_be_right() {
+        refused("[agents.a]\ncomand = \"x\"\n", "comand");
+        refused("[agents.a]\npermissions = \"yes\"\n", "approve-reads");
+        refused("[agents.a]\nenv-policy = \"none\"\n", "filtered");
+        refused("[agents.a]\nhome-policy = \"mine\"\n", "operator");
+        refused("[agents.a]\nreload = \"often\"\n", "list-changed");
+        refused("[agents.a]\nmcp = \"sse\"\n", "stdio");
+        refused("[agents.a]\nenv = { A = 1 }\n", "string");
+    }
+
+    #[test]
+    fn a_secret_comes_from_a_variable_and_has_a_slot_of_its_own() {
+        let with = |list: &str| format!("[agents.a]\ncredentials = [{list}]\n");
+        refused(&with("{ slot = \"A\", from = \"secret\" }"), "env:NAME");
+        refused(&with("{ slot = \"A\", from = \"env:\" }"), "env:NAME");
+        refused(&with("{ slot = \"A=B\", from = \"env:A\" }"), "name of a variable");
+        refused(&with("{ slot = \"A\" }"), "from");
+        let twice = "{ slot = \"A\", from = \"env:A\" }, { slot = \"A\", from = \"env:B\" }";
+        refused(&with(twice), "the slot A is filled twice");
+        assert_eq!(SecretSource::Env("A".into()).to_string(), "env:A");
+    }
+
+    #[test]
+    fn an_mcp_server_is_a_program_or_an_address() {
+        let with = |list: &str| format!("[agents.a]\nmcp-servers = [{list}]\n");
+        refused(&with("{ name = \"x\" }"), "either a command or a url");
+        refused(
+            &with("{ name = \"x\", command = \"a\", url = \"http://b\" }"),
+            "either a command or a url",
+        );
+        refused(&with("{ name = \"x\", command = \"\" }"), "either a command or a url");
+        refused(&with("{ name = \"x\", url = \"b\" }"), "http://");
+        refused(&with("{ name = \"x\", url = \"http://b\", args = [\"c\"] }"), "go with a command");
+        refused(&with("{ name = \"x\", command = \"b\", headers = { A = \"c\" } }"), "with a url");
+        refused(&with("{ name = \"\", command = \"b\" }"), "must have a name");
+        refused(&with("{ name = \"tenon\", command = \"b\" }"), "Tenon's own");
+        let twice = "{ name = \"x\", command = \"b\" }, { name = \"x\", url = \"http://b\" }";
+        refused(&with(twice), "two are called \"x\"");
+    }
+
+    #[test]
+    fn names_that_would_lead_out_of_a_folder_are_refused() {
+        for name in ["", "../up", "a/b", ".", "..", "-x", "a b"] {
+            refused(&format!("[agents.\"{name}\"]\n"), "a name has up to");
+            assert!(!is_agent_name(name), "{name:?}");
+        }
+        assert!(is_agent_name(&"a".repeat(MAX_AGENT_NAME_BYTES)));
+        assert!(!is_agent_name(&"a".repeat(MAX_AGENT_NAME_BYTES + 1)));
+        assert!(is_agent_name("claude-4.work_2"));
+    }
+
+    #[test]
+    fn a_variable_that_no_environment_can_have_is_refused() {
+        refused("[agents.a]\nenv = { \"A=B\" = \"c\" }\n", "name of a variable");
+        refused("[agents.a]\nenv = { \"\" = \"c\" }\n", "name of a variable");
+        refused("[agents.a]\nenv = { A = \"b\\u0000\" }\n", "NUL");
+    }
+
+    #[test]
+    fn words_are_the_same_in_the_file_and_as_arguments() {
+        for word in PermissionMode::WORDS {
+            let mode: PermissionMode = word.parse().unwrap();
+            assert_eq!(mode.to_string(), *word);
+            assert_eq!(serde_json::to_value(mode).unwrap(), *word);
+        }
+        let error = "maybe".parse::<PermissionMode>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "\"maybe\" is no permission mode; it is one of deny-all, approve-reads, approve-all, ask"
+        );
+        assert_eq!("list-changed".parse::<ReloadStrategy>(), Ok(ReloadStrategy::ListChanged));
+        assert_eq!(format!("{:>6}|", McpTransport::Http), "  http|");
+    }
+}
