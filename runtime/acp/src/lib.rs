@@ -1,5 +1,28 @@
-//! ACP agents: which there are, and how each is started.
+//! Agents that speak ACP, as subprocesses, with the tools of extensions in their turns; and any ACP client in
+//! front of them.
 //!
-//! For now this crate knows the agents; running one as a subprocess builds on it.
+//! [`conversation::Conversation`] is the entry: a session of extensions with an agent behind it. [`proxy`]
+//! serves conversations to an editor, [`endpoint`] offers the tools of a session by MCP.
 
+pub mod agent;
+pub mod bridge;
+pub mod client_services;
+pub mod command_line;
+pub mod conversation;
+pub mod definition;
+pub mod endpoint;
+pub mod environment;
+pub mod guard;
+pub mod launch;
+pub mod policy;
+pub mod process;
 pub mod profiles;
+pub mod proxy;
+pub mod record;
+pub mod rpc;
+pub mod shim;
+mod stderr_log;
+pub mod stdio;
+pub mod vocabulary;
+
+pub use tenon_host::config::agents as config;

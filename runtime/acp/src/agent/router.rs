@@ -1,0 +1,185 @@
+//! Which session a message of the agent belongs to.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::Weak;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::Outer;
+use crate::bridge::Bridge;
+use crate::rpc::Handler;
+use crate::rpc::RpcError;
+
+/// How many notifications are kept for sessions whose id is not known yet. Agents send a handful.
+const MAX_EARLY: usize = 1_000;
+
+/// How many sessions are told of lines that are no messages, each: the first few say it all.
+const MAX_GARBAGE_TOLD: u64 = 5;
+
+/// Sorts what the agent sends by session.
+pub struct Router {
+    agent: String,
+    outer: Option<Arc<dyn Outer>>,
+    routes: Mutex<Routes>,
+    /// Rung when a session was registered, or is no longer being opened.
+    changed: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct Routes {
+    bridges: HashMap<String, Weak<Bridge>>,
+    /// Sessions that are being opened.
+    opening: usize,
+    early: HashMap<String, VecDeque<(String, Value)>>,
+    early_count: usize,
+    garbage: u64,
+    last_garbage: Option<String>,
+}
+
+impl Router {
+    pub fn new(agent: String, outer: Option<Arc<dyn Outer>>) -> Self {
+        Self { agent, outer, routes: Mutex::default(), changed: watch::Sender::new(()) }
+    }
+
+    fn routes(&self) -> MutexGuard<'_, Routes> {
+        // Every statement leaves the routes whole, also one that panics.
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session is being opened, until the answer is dropped.
+    pub fn opening(self: Arc<Self>) -> impl Drop {
+        self.routes().opening += 1;
+        Opening(self)
+    }
+
+    /// Delivers what was said of a session before its id was known, then what is said from now on; in order.
+    pub async fn register(&self, acp_id: &str, bridge: Weak<Bridge>) {
+        loop {
+            let next = {
+                let mut routes = self.routes();
+                let next = routes.early.get_mut(acp_id).and_then(VecDeque::pop_front);
+                match next {
+                    Some(next) => {
+                        routes.early_count -= 1;
+                        next
+                    }
+                    None => {
+                        routes.early.remove(acp_id);
+                        routes.bridges.insert(acp_id.to_owned(), bridge);
+                        break;
+                    }
+                }
+            };
+            if let Some(bridge) = bridge.upgrade() {
+                bridge.notification(&next.0, next.1).await;
+            }
+        }
+        self.changed.send_replace(());
+    }
+
+    pub fn unregister(&self, acp_id: &str) {
+        self.routes().bridges.remove(acp_id);
+    }
+
+    /// The last line that was no message.
+    pub fn last_garbage(&self) -> Option<String> {
+        self.routes().last_garbage.clone()
+    }
+
+    fn bridge(&self, acp_id: &str) -> Option<Arc<Bridge>> {
+        self.routes().bridges.get(acp_id)?.upgrade()
+    }
+
+    /// The session of that id, once it is registered.
+    async fn bridge_soon(&self, acp_id: &str) -> Option<Arc<Bridge>> {
+        let mut changed = self.changed.subscribe();
+        loop {
+            changed.borrow_and_update();
+            if let Some(bridge) = self.bridge(acp_id) {
+                return Some(bridge);
+            }
+            if self.routes().opening == 0 || changed.changed().await.is_err() {
+                return None;
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Handler for Router {
+    async fn notification(&self, method: String, params: Value) {
+        let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        let bridge = {
+            let mut routes = self.routes();
+            let bridge = routes.bridges.get(&id).and_then(Weak::upgrade);
+            if bridge.is_none() && !id.is_empty() && routes.opening > 0 {
+                if routes.early_count < MAX_EARLY {
+                    routes.early_count += 1;
+                    routes.early.entry(id).or_default().push_back((method, params));
+                }
+                return;
+            }
+            bridge
+        };
+        match (bridge, &self.outer) {
+            (Some(bridge), _) => bridge.notification(&method, params).await,
+            // A session that the agent has opened by itself, such as a sub-agent's.
+            (None, Some(outer)) if method == "session/update" => outer.update(params).await,
+            (None, Some(outer)) => outer.notification(&method, params).await,
+            (None, None) => {}
+        }
+    }
+
+    async fn request(&self, method: String, params: Value) -> Result<Value, RpcError> {
+        if let Some(id) = params["sessionId"].as_str()
+            && let Some(bridge) = self.bridge_soon(id).await
+        {
+            return bridge.request(&method, params).await;
+        }
+        let served = match &self.outer {
+            Some(outer) => outer.request(&method, params).await,
+            None => None,
+        };
+        served.unwrap_or_else(|| Err(RpcError::method_not_found(&method)))
+    }
+
+    fn garbage(&self, line: &str, why: &str) {
+        let told = {
+            let mut routes = self.routes();
+            routes.garbage += 1;
+            routes.last_garbage = Some(format!("on its output: {line}"));
+            if routes.garbage > MAX_GARBAGE_TOLD {
+                return;
+            }
+            routes.bridges.values().filter_map(Weak::upgrade).collect::<Vec<_>>()
+        };
+        for bridge in told {
+            bridge.warn(
+                "agent_output",
+                &format!("{} printed something that is no message ({why}): {line}", self.agent),
+            );
+        }
+    }
+}
+
+struct Opening(Arc<Router>);
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let mut routes = self.0.routes();
+        routes.opening -= 1;
+        if routes.opening == 0 {
+            routes.early.clear();
+            routes.early_count = 0;
+        }
+        drop(routes);
+        self.0.changed.send_replace(());
+    }
+}

@@ -1,0 +1,245 @@
+//! `session/request_permission`: extensions decide first, then what the person has permitted, then the person.
+
+use serde_json::Value;
+use serde_json::json;
+use tenon_host::Decided;
+use tenon_host::Permission;
+use tenon_host::Session;
+use tenon_host::front::Context;
+use tenon_host::front::Decision;
+use tenon_host::session::AgentTool;
+use tenon_host::session::Verdict;
+
+use super::Bridge;
+use super::tool_watch::ToolWatch;
+use super::tool_watch::tell_later;
+use crate::rpc::RpcError;
+use crate::vocabulary;
+use crate::vocabulary::Recognised;
+
+/// What an answer lets the agent do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Once,
+    Always,
+    No,
+}
+
+impl Bridge {
+    /// The agent asks whether it may do something.
+    pub(super) async fn permission_requested(&self, params: Value) -> Result<Value, RpcError> {
+        let Some(session) = self.session() else { return Err(RpcError::closed()) };
+        let Some(watch) = self.asked_about(&session, &params["toolCall"]) else {
+            let message = "`toolCall.toolCallId` is missing, or the turn has too many tool calls";
+            return Err(RpcError::invalid_params(message));
+        };
+        let turn = self.state().turn.clone();
+        if let Some(turn) = &turn {
+            // What was said before is said.
+            turn.finish();
+        }
+        let answer = watch.answer(self.decide(&session, &watch, &params));
+        let Some(turn) = turn else { return Ok(answer.await) };
+        // Some agents ask nothing more until they have an answer, also when the turn is cancelled.
+        Ok(tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = turn.cancelled() => cancelled(),
+        })
+    }
+
+    async fn decide(&self, session: &Session, watch: &ToolWatch, params: &Value) -> Value {
+        let options = params["options"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let call = watch.call();
+        let tools = match self.recognise(session, watch) {
+            // It is asked for when the call comes: only then are its arguments known for sure.
+            Recognised::Ours { tool, args } => {
+                // A tool that has gone is refused when it is called.
+                if let (Some(endpoint), Some(id)) =
+                    (self.endpoint.get(), call["toolCallId"].as_str())
+                {
+                    endpoint.calls().announce(&tool, args.as_ref(), id);
+                }
+                return choose(options, Answer::Once);
+            }
+            Recognised::Foreign(tools) => tools,
+        };
+        let before = watch.before(session, tools).await;
+        let strictest = strictest(before);
+        let decided = strictest.and_then(|(tool, verdict)| Some((tool, verdict.decided.as_ref()?)));
+        match decided {
+            Some((tool, Decided { permission: Permission::Deny, by, reason })) => {
+                let because = reason.as_deref().map(|it| format!(": {it}")).unwrap_or_default();
+                watch.deny(session, format!("Denied by {by}{because}")).await;
+                let text = format!("{} was denied{because}", tool.name);
+                tell_later(session, Context { extension: by.clone(), text: text.clone() });
+                let data = json!({
+                    "infoType": "denied",
+                    "message": text,
+                    "extensionId": by,
+                    "toolCallId": tool.id,
+                });
+                session.emit("session.info", data);
+                choose(options, Answer::No)
+            }
+            Some((_, Decided { permission: Permission::Allow, .. })) => {
+                choose(options, Answer::Once)
+            }
+            asked => {
+                let title = call["title"].as_str();
+                let hook = asked.map(|(_, decided)| decided);
+                self.ask(session, watch, before, title, hook, params).await
+            }
+        }
+    }
+
+    /// Asks whoever may decide; about every file, if it is about several.
+    async fn ask(
+        &self,
+        session: &Session,
+        watch: &ToolWatch,
+        before: &[(AgentTool, Verdict)],
+        title: Option<&str>,
+        hook: Option<&Decided>,
+        params: &Value,
+    ) -> Value {
+        let options = params["options"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let Some((tool, _)) = before.first() else { return choose(options, Answer::No) };
+        let mut request = vocabulary::permission_request(tool, title);
+        if before.len() > 1 {
+            let files: Vec<_> = before.iter().map(|(tool, _)| &tool.args["path"]).collect();
+            request["fileNames"] = json!(files);
+        }
+        if let Some(hook) = hook {
+            request["hookMessage"] = hook.reason.clone().into();
+            request["extensionName"] = hook.by.as_str().into();
+        }
+        request["acp"] = self.with_our_id(params.clone());
+        let decision = session.request_permission(&request).await;
+        if !decision.is_approved() {
+            let said = decision.feedback.as_deref().map(|it| format!(": {it}")).unwrap_or_default();
+            watch.deny(session, format!("Not permitted{said}")).await;
+            if !said.is_empty() {
+                let text = format!("{} was not permitted{said}", tool.name);
+                tell_later(session, Context { extension: "the person".to_owned(), text });
+            }
+        }
+        answer(options, &decision)
+    }
+}
+
+/// The strictest of several verdicts.
+fn strictest(before: &[(AgentTool, Verdict)]) -> Option<&(AgentTool, Verdict)> {
+    let rank = |(_, verdict): &&(AgentTool, Verdict)| match &verdict.decided {
+        Some(Decided { permission: Permission::Deny, .. }) => 3,
+        Some(Decided { permission: Permission::Ask, .. }) => 2,
+        // Nobody has decided; an extension that allows one file has not allowed the other.
+        None => 1,
+        Some(Decided { permission: Permission::Allow, .. }) => 0,
+    };
+    // The first of the strictest.
+    before.iter().rev().max_by_key(rank)
+}
+
+/// A decision as an answer to the agent.
+fn answer(options: &[Value], decision: &Decision) -> Value {
+    // A client in front has chosen one of the agent's own options.
+    if let Some(outcome) = decision.rest.get("acpOutcome")
+        && permits(options, outcome) == decision.is_approved()
+    {
+        return json!({ "outcome": outcome });
+    }
+    if decision.kind == "cancelled" {
+        return cancelled();
+    }
+    let answer = match &*decision.kind {
+        _ if !decision.is_approved() => Answer::No,
+        // Whoever said so is asked again, and says so again; an agent that does not ask any more is guarded by
+        // no hook.
+        "approve-once" | "approved" | "approve-for-session" | "approved-for-session" => {
+            Answer::Once
+        }
+        _ => Answer::Always,
+    };
+    choose(options, answer)
+}
+
+/// Whether a chosen option lets the agent do it.
+fn permits(options: &[Value], outcome: &Value) -> bool {
+    let chosen = options.iter().find(|option| option["optionId"] == outcome["optionId"]);
+    let kind = chosen.and_then(|option| option["kind"].as_str());
+    kind.is_some_and(|kind| kind.starts_with("allow"))
+}
+
+/// The option that says it. Agents name and order them as they like; the kind is what counts.
+fn choose(options: &[Value], answer: Answer) -> Value {
+    let kinds: &[&str] = match answer {
+        Answer::Once => &["allow_once", "allow_always"],
+        Answer::Always => &["allow_always", "allow_once"],
+        Answer::No => &["reject_once", "reject_always"],
+    };
+    let chosen =
+        kinds.iter().find_map(|kind| options.iter().find(|option| option["kind"] == *kind));
+    match chosen {
+        Some(option) => {
+            json!({ "outcome": { "outcome": "selected", "optionId": option["optionId"] } })
+        }
+        None => cancelled(),
+    }
+}
+
+fn cancelled() -> Value {
+    json!({ "outcome": { "outcome": "cancelled" } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Vec<Value> {
+        vec![
+            json!({ "optionId": "always", "kind": "allow_always" }),
+            json!({ "optionId": "no", "kind": "reject_once" }),
+            json!({ "optionId": "yes", "kind": "allow_once" }),
+        ]
+    }
+
+    fn chosen(answer: &Value) -> &str {
+        answer["outcome"]["optionId"].as_str().unwrap_or("cancelled")
+    }
+
+    #[test]
+    fn an_option_is_chosen_by_its_kind() {
+        let options = options();
+        assert_eq!(chosen(&answer(&options, &Decision::approve())), "yes");
+        assert_eq!(chosen(&answer(&options, &Decision::new("approve-for-session"))), "yes");
+        assert_eq!(chosen(&answer(&options, &Decision::new("approve-permanently"))), "always");
+        assert_eq!(chosen(&answer(&options, &Decision::reject(None))), "no");
+        assert_eq!(chosen(&answer(&options, &Decision::new("cancelled"))), "cancelled");
+    }
+
+    #[test]
+    fn without_an_option_to_refuse_the_question_is_cancelled() {
+        let options = [json!({ "optionId": "yes", "kind": "allow_once" })];
+        assert_eq!(chosen(&choose(&options, Answer::No)), "cancelled");
+        assert_eq!(chosen(&choose(&options, Answer::Always)), "yes");
+    }
+
+    #[test]
+    fn one_denied_file_denies_the_patch() {
+        let verdict = |permission: Option<Permission>| {
+            let decided = permission.map(|permission| Decided {
+                permission,
+                by: "user:x".to_owned(),
+                reason: None,
+            });
+            (AgentTool::default(), Verdict { decided, contexts: Vec::new() })
+        };
+        let allowed = Some(Permission::Allow);
+        let before = [verdict(allowed), verdict(Some(Permission::Deny)), verdict(None)];
+        let (_, strict) = strictest(&before).unwrap();
+        assert_eq!(strict.decided.as_ref().unwrap().permission, Permission::Deny);
+        let (_, open) = strictest(&[verdict(allowed), verdict(None)]).unwrap().clone();
+        assert!(open.decided.is_none());
+    }
+}

@@ -1,0 +1,243 @@
+//! A prompt on its way to the agent, and the turn that it begins.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::json;
+use tenon_host::front::AgentError;
+use tenon_host::front::AgentPrompt;
+use tenon_host::front::Context;
+use tenon_host::front::ErrorContext;
+use tenon_host::front::StopReason;
+use tenon_host::session::Turn;
+
+use super::Bridge;
+use crate::agent::more;
+use crate::rpc::RpcError;
+
+impl Bridge {
+    /// Has the agent work on a prompt to its end.
+    pub(super) async fn work_on(
+        &self,
+        turn: Arc<Turn>,
+        prompt: AgentPrompt,
+    ) -> Result<StopReason, AgentError> {
+        let startup = {
+            let mut state = self.state();
+            state.turn = Some(turn.clone());
+            state.last_response = None;
+            state.last_error = None;
+            let first = !std::mem::replace(&mut state.instructed, true);
+            first.then(|| self.definition.startup_prompt.clone()).flatten()
+        };
+        let cancelling = self.state().cancelling.take();
+        if let Some(cancelling) = cancelling {
+            // It is about the prompt before; a panic in it was reported where it happened.
+            let _ = cancelling.await;
+        }
+        let mut working = Working { bridge: self, over: false };
+        let images = self.accepts("image");
+        let blocks = blocks(&prompt, startup.as_deref(), images, &self.opening.cwd);
+        let mut params = match &prompt.native {
+            Some(native) if native.is_object() => native.clone(),
+            _ => json!({}),
+        };
+        params["prompt"] = blocks.into();
+        if startup.is_some() {
+            // ACP has no place for it in session/new.
+            if !params["_meta"].is_object() {
+                params["_meta"] = json!({});
+            }
+            params["_meta"]["tenon"] = json!({ "startupPrompt": "first block" });
+        }
+        let answered = self.agent_request("session/prompt", params).await;
+        working.over = true;
+        self.watches_end().await;
+        drop(working);
+        turn.finish();
+        match answered {
+            Ok(response) => {
+                self.count(&turn, &response);
+                let reason = response["stopReason"].as_str().unwrap_or("end_turn").to_owned();
+                self.state().last_response = Some(response);
+                Ok(StopReason(reason))
+            }
+            Err(error) => {
+                self.state().last_error = Some(error.clone());
+                Err(self.describe(error).await)
+            }
+        }
+    }
+
+    /// What a failed prompt is, for extensions and people.
+    async fn describe(&self, error: RpcError) -> AgentError {
+        let name = &self.definition.name;
+        if error.is_closed() {
+            let message = match self.agent() {
+                Some(agent) => agent.obituary().await,
+                None => format!("{name} is gone"),
+            };
+            return AgentError { message, context: ErrorContext::System, recoverable: true };
+        }
+        let why = more(&error);
+        let hint = match (error.code, &self.definition.login) {
+            (RpcError::AUTH_REQUIRED, Some(login)) => format!("\n{login}"),
+            _ => String::new(),
+        };
+        AgentError {
+            message: format!("{name}: {}{why}{hint}", error.message),
+            context: ErrorContext::ModelCall,
+            recoverable: error.code != RpcError::AUTH_REQUIRED,
+        }
+    }
+
+    /// Whether the agent takes prompts with something beside text.
+    fn accepts(&self, what: &str) -> bool {
+        let capabilities = self.agent().map(|agent| agent.capabilities()).unwrap_or_default();
+        capabilities["promptCapabilities"][what] == true
+    }
+
+    fn count(&self, turn: &Turn, response: &Value) {
+        let usage = &response["usage"];
+        if usage.is_object() {
+            let mut data = json!({
+                "inputTokens": usage["inputTokens"],
+                "outputTokens": usage["outputTokens"],
+            });
+            if let Some(model) = self.current_model() {
+                data["model"] = model.into();
+            }
+            turn.usage(data);
+        }
+    }
+}
+
+/// A prompt is being worked on. Whoever does not wait for its end has given up on an agent that does not stop.
+struct Working<'a> {
+    bridge: &'a Bridge,
+    over: bool,
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        let mut state = self.bridge.state();
+        state.turn = None;
+        state.deaf = !self.over;
+    }
+}
+
+/// The prompt as ACP content blocks: what extensions say, then the prompt, then what is attached.
+fn blocks(prompt: &AgentPrompt, startup: Option<&str>, images: bool, cwd: &Path) -> Vec<Value> {
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let mut blocks: Vec<Value> = startup.map(text).into_iter().collect();
+    let said = Context::render(&prompt.context);
+    if !said.is_empty() {
+        blocks.push(text(&said));
+    }
+    match prompt.native.as_ref().and_then(|native| native["prompt"].as_array()) {
+        Some(native) if joined(native) == prompt.text => blocks.extend(native.iter().cloned()),
+        Some(native) => {
+            // The text was changed on the way; what is not text was not.
+            blocks.push(text(&prompt.text));
+            blocks.extend(native.iter().filter(|block| block["type"] != "text").cloned());
+        }
+        None => {
+            blocks.push(text(&prompt.text));
+            blocks.extend(prompt.attachments.iter().map(|it| attachment(it, images, cwd)));
+        }
+    }
+    blocks
+}
+
+/// The text of a prompt that was given as content blocks.
+pub fn joined(blocks: &[Value]) -> String {
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter(|block| block["type"] == "text")
+        .filter_map(|block| block["text"].as_str())
+        .collect();
+    texts.join("\n")
+}
+
+/// An attachment of the public contract as a content block.
+fn attachment(attachment: &Value, images: bool, cwd: &Path) -> Value {
+    let kind = attachment["type"].as_str().unwrap_or_default();
+    let name = attachment["displayName"].as_str();
+    match kind {
+        "file" | "directory" if attachment["path"].is_string() => {
+            let path = cwd.join(attachment["path"].as_str().unwrap_or_default());
+            let last = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            json!({ "type": "resource_link", "uri": file_uri(&path), "name": name.unwrap_or(&last) })
+        }
+        "blob" if images && is_image(attachment) => {
+            json!({ "type": "image", "data": attachment["data"], "mimeType": attachment["mimeType"] })
+        }
+        "selection" => {
+            let path = attachment["filePath"].as_str().unwrap_or_default();
+            let text = attachment["text"].as_str().unwrap_or_default();
+            json!({ "type": "text", "text": format!("Selected in {path}:\n{text}") })
+        }
+        _ => json!({ "type": "text", "text": format!("Attached: {attachment}") }),
+    }
+}
+
+fn is_image(attachment: &Value) -> bool {
+    attachment["mimeType"].as_str().is_some_and(|kind| kind.starts_with("image/"))
+}
+
+/// A path as a `file:` address.
+fn file_uri(path: &Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
+    let encode = |byte: &u8| match *byte {
+        byte if plain(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    let path: String = path.as_os_str().as_encoded_bytes().iter().map(encode).collect();
+    format!("file://{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompt(text: &str, native: Option<Value>) -> AgentPrompt {
+        AgentPrompt { text: text.to_owned(), native, ..AgentPrompt::default() }
+    }
+
+    #[test]
+    fn a_prompt_that_nobody_changed_reaches_the_agent_as_the_client_gave_it() {
+        let native = json!([
+            { "type": "text", "text": "look at", "annotations": { "priority": 1 } },
+            { "type": "image", "data": "x", "mimeType": "image/png" },
+            { "type": "text", "text": "this" },
+        ]);
+        let given = Some(json!({ "prompt": native }));
+        let sent = blocks(&prompt("look at\nthis", given), None, true, Path::new("/"));
+        assert_eq!(Value::from(sent), native);
+    }
+
+    #[test]
+    fn a_changed_prompt_keeps_what_is_not_text() {
+        let native = json!([{ "type": "text", "text": "a" }, { "type": "resource_link", "uri": "file:///x", "name": "x" }]);
+        let mut changed = prompt("b", Some(json!({ "prompt": native })));
+        changed.context = vec![Context { extension: "user:x".into(), text: "note".into() }];
+        let sent = blocks(&changed, Some("be brief"), true, Path::new("/"));
+        assert_eq!(sent[0]["text"], "be brief");
+        assert_eq!(sent[1]["text"], "<context from=\"user:x\">\nnote\n</context>");
+        assert_eq!(sent[2]["text"], "b");
+        assert_eq!(sent[3]["uri"], "file:///x");
+        assert_eq!(sent.len(), 4);
+    }
+
+    #[test]
+    fn attachments_become_links_images_and_text() {
+        let cwd = Path::new("/work space");
+        let file = json!({ "type": "file", "path": "a b.txt" });
+        assert_eq!(attachment(&file, true, cwd)["uri"], "file:///work%20space/a%20b.txt");
+        assert_eq!(attachment(&file, true, cwd)["name"], "a b.txt");
+        let blob = json!({ "type": "blob", "data": "eA==", "mimeType": "image/png" });
+        assert_eq!(attachment(&blob, true, cwd)["type"], "image");
+        assert_eq!(attachment(&blob, false, cwd)["type"], "text");
+    }
+}

@@ -1,0 +1,121 @@
+//! `session/update`: what the agent says and does, as events of the session.
+
+use serde_json::Value;
+use serde_json::json;
+use tenon_host::Session;
+
+use super::Bridge;
+use super::Replay;
+
+impl Bridge {
+    /// An update of the agent, in the order they come.
+    pub(super) async fn update(&self, params: Value) {
+        let replaying = {
+            let mut state = self.state();
+            state.updates += 1;
+            state.replaying
+        };
+        let update = &params["update"];
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default().to_owned();
+        if let Some(session) = self.session() {
+            if replaying.is_some() {
+                // It was an event when it happened; what it says about now still counts.
+                self.note_facts(&session, &kind, update);
+            } else {
+                self.translate(&session, &kind, update).await;
+            }
+        }
+        if let Some(outer) = &self.outer
+            && replaying != Some(Replay::Known)
+        {
+            outer.update(self.with_our_id(params)).await;
+        }
+    }
+
+    async fn translate(&self, session: &Session, kind: &str, update: &Value) {
+        let turn = self.state().turn.clone();
+        let text = update["content"]["text"].as_str();
+        match (kind, turn, text) {
+            // Some agents say nothing to say something beside it.
+            ("agent_message_chunk" | "agent_thought_chunk", _, Some("")) => {}
+            ("agent_message_chunk", Some(turn), Some(text)) => turn.delta(text),
+            ("agent_thought_chunk", Some(turn), Some(text)) => turn.reasoning_delta(text),
+            ("tool_call" | "tool_call_update", turn, _) => {
+                if let Some(turn) = turn {
+                    // What was said before is said.
+                    turn.finish();
+                }
+                self.tool_update(update).await;
+            }
+            ("plan", ..) => {
+                let entries = &update["entries"];
+                session.emit_ephemeral("assistant.plan", json!({ "entries": entries }));
+            }
+            ("usage_update", ..) => {
+                let data = json!({
+                    "currentTokens": update["used"],
+                    "tokenLimit": update["size"],
+                    "messagesLength": 0,
+                });
+                session.emit_ephemeral("session.usage_info", data);
+            }
+            ("notice", ..) => self.notice(session, update),
+            ("compaction_update", ..) => {
+                let begun = matches!(update["status"].as_str(), Some("in_progress" | "pending"));
+                let name =
+                    if begun { "session.compaction_start" } else { "session.compaction_complete" };
+                let success = update["status"] == "completed";
+                let data = if begun { json!({}) } else { json!({ "success": success }) };
+                session.emit(name, data);
+            }
+            _ => {
+                if !self.note_facts(session, kind, update) {
+                    // Pictures, sounds, words outside of a turn, and what a newer agent says.
+                    session.emit_ephemeral("acp.update", json!({ "update": update }));
+                }
+            }
+        }
+    }
+
+    /// What is so from now on; false if the update says nothing of that kind.
+    fn note_facts(&self, session: &Session, kind: &str, update: &Value) -> bool {
+        match kind {
+            "available_commands_update" => {
+                let commands = update["availableCommands"].as_array().cloned().unwrap_or_default();
+                self.state().commands = commands;
+                let data = json!({ "commands": update["availableCommands"] });
+                session.emit_ephemeral("agent.commands_changed", data);
+            }
+            "current_mode_update" => {
+                if let Some(mode) = update["currentModeId"].as_str() {
+                    self.mode_is(session, mode);
+                }
+            }
+            "config_option_update" => self.options_are(session, &update["configOptions"]),
+            "session_info_update" => {
+                if let Some(title) = update["title"].as_str() {
+                    session.title_changed(title);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn notice(&self, session: &Session, update: &Value) {
+        let title = update["title"].as_str().unwrap_or_default();
+        let message = match update["description"].as_str() {
+            Some(more) => format!("{title}: {more}"),
+            None => title.to_owned(),
+        };
+        match update["severity"].as_str() {
+            Some("error") => {
+                session.emit("session.error", json!({ "errorType": "agent", "message": message }));
+            }
+            Some("warning") => self.warn("agent", &message),
+            _ => {
+                session.emit("session.info", json!({ "infoType": "agent", "message": message }));
+            }
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! Commands that run for an agent.
+//!
+//! Each has a process group of its own and a thread that waits for it. Its number stays taken until the
+//! terminal is released: the thread sees the end, but only then takes the process off the system's list. So
+//! the group can be killed at any time, and never somebody else's.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::json;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+use tokio::sync::watch;
+
+use crate::rpc::RpcError;
+
+/// Terminals that are open at a time; each has a process and a thread.
+pub const MAX_TERMINALS: usize = 32;
+
+/// Bytes of output that are kept when the agent does not say: more than a model reads.
+pub const DEFAULT_OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// The most bytes of output that are kept, whatever the agent says.
+pub const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a killed process is waited for. Only one that hangs in the system takes longer than a moment.
+const KILL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes of output that are read at a time.
+const READ_BYTES: usize = 16 * 1024;
+
+/// How often is read once more when a command has ended: as much as the largest pipe holds. What comes later
+/// is from somebody it has left behind.
+const LAST_READS: usize = 64;
+
+/// The shell for a command that comes without arguments.
+const SHELL: &str = "/bin/sh";
+
+/// How many bytes of output are kept for an agent that wants `wanted`.
+pub fn output_bytes(wanted: Option<u64>) -> usize {
+    match wanted {
+        Some(wanted) => usize::try_from(wanted).unwrap_or(usize::MAX).min(MAX_OUTPUT_BYTES),
+        None => DEFAULT_OUTPUT_BYTES,
+    }
+}
+
+/// The command as one would type it.
+pub fn command_line(command: &str, args: &[String]) -> String {
+    if args.is_empty() {
+        return command.to_owned();
+    }
+    shell_words::join(std::iter::once(command).chain(args.iter().map(String::as_str)))
+}
+
+/// A command, ready to start. Agents that give no arguments mean a line for the shell.
+pub fn command(command: &str, args: &[String], env: &[(String, String)], cwd: &Path) -> Command {
+    let mut ready = if args.is_empty() {
+        let mut shell = Command::new(SHELL);
+        shell.arg("-c").arg(command);
+        shell
+    } else {
+        let mut program = Command::new(command);
+        program.args(args);
+        program
+    };
+    ready.envs(env.iter().map(|(name, value)| (name, value))).current_dir(cwd);
+    ready
+}
+
+/// The terminals of one session. Dropping them ends their commands.
+#[derive(Default)]
+pub struct Terminals(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    closed: bool,
+    open: HashMap<String, Terminal>,
+}
+
+impl Terminals {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+
+    /// Starts a command; the name of its terminal. Must be called inside a tokio runtime.
+    pub fn create(&self, command: Command, output_bytes: usize) -> Result<String, RpcError> {
+        let mut state = self.state();
+        if state.closed {
+            return Err(RpcError::internal("the session has ended"));
+        }
+        if state.open.len() >= MAX_TERMINALS {
+            let message = format!("{MAX_TERMINALS} terminals are open; release one first");
+            return Err(RpcError::internal(message));
+        }
+        let program = command.get_program().to_owned();
+        let terminal = Terminal::start(command, output_bytes).map_err(|error| {
+            RpcError::internal(format!("{} cannot be started: {error}", program.display()))
+        })?;
+        let id = format!("terminal-{}", uuid::Uuid::new_v4().simple());
+        state.open.insert(id.clone(), terminal);
+        Ok(id)
+    }
+
+    fn with<T>(&self, id: &str, use_it: impl FnOnce(&Terminal) -> T) -> Result<T, RpcError> {
+        self.state().open.get(id).map(use_it).ok_or_else(|| unknown(id))
+    }
+
+    /// What a command has written so far.
+    pub fn output(&self, id: &str) -> Result<Value, RpcError> {
+        // In this order: the output of one that has ended is complete.
+        let (exit, output) = self.with(id, |terminal| {
+            let exit = terminal.exit.borrow().clone();
+            (exit, terminal.output.clone())
+        })?;
+        let (text, truncated) = lock(&output).text(exit.is_some());
+        let mut answer = json!({ "output": text, "truncated": truncated });
+        if let Some(exit) = exit {
+            answer["exitStatus"] = json!(exit);
+        }
+        Ok(answer)
+    }
+
+    /// Waits until a command has ended.
+    pub async fn wait_for_exit(&self, id: &str) -> Result<Value, RpcError> {
+        let mut exit = self.with(id, |terminal| terminal.exit.clone())?;
+        match exit.wait_for(Option::is_some).await {
+            Ok(exit) => Ok(json!(*exit)),
+            // The runtime is about to end.
+            Err(_) => Ok(json!(Exit::default())),
+        }
+    }
+
+    /// Ends a command. What it has written can still be read.
+    pub fn kill(&self, id: &str) -> Result<(), RpcError> {
+        self.with(id, Terminal::kill)
+    }
+
+    /// Ends a command and forgets the terminal.
+    pub async fn release(&self, id: &str) -> Result<(), RpcError> {
+        let terminal = self.state().open.remove(id).ok_or_else(|| unknown(id))?;
+        end([terminal]).await;
+        Ok(())
+    }
+
+    /// Ends every command and starts no other.
+    pub async fn close(&self) {
+        let open = {
+            let mut state = self.state();
+            state.closed = true;
+            std::mem::take(&mut state.open)
+        };
+        end(open.into_values()).await;
+    }
+}
+
+/// Kills all and waits until they are gone.
+async fn end(terminals: impl IntoIterator<Item = Terminal>) {
+    // Dropping a terminal kills; first all, then the wait.
+    let going: Vec<_> = terminals.into_iter().map(|terminal| terminal.going.clone()).collect();
+    let gone = async {
+        for mut going in going {
+            while going.changed().await.is_ok() {}
+        }
+    };
+    // One that hangs in the system is the system's.
+    let _ = tokio::time::timeout(KILL_PATIENCE, gone).await;
+}
+
+fn unknown(id: &str) -> RpcError {
+    RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("there is no terminal `{id}`"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How a command ended; nothing is known about one that somebody else took care of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Exit {
+    exit_code: Option<u32>,
+    signal: Option<String>,
+}
+
+/// A command and what it has written. Dropping it kills the command's process group.
+struct Terminal {
+    group: i32,
+    output: Arc<Mutex<Output>>,
+    /// Known when all that the command itself wrote is in `output`.
+    exit: watch::Receiver<Option<Exit>>,
+    /// Closes when the process is gone for good.
+    going: watch::Receiver<()>,
+    /// Closes with the terminal: then nobody wants the output of those the command has left behind.
+    _released: oneshot::Sender<()>,
+    /// Closes with the terminal: then the thread takes the process off the system's list.
+    _keeper: std::sync::mpsc::Sender<Child>,
+}
+
+impl Terminal {
+    fn start(mut command: Command, output_bytes: usize) -> std::io::Result<Self> {
+        let (reader, writer) = std::io::pipe()?;
+        let reader = OwnedFd::from(reader);
+        let direct = File::from(reader.try_clone()?);
+        let pipe = pipe::Receiver::from_owned_fd(reader)?;
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
+
+        // The thread comes first: a process without one could not be waited for.
+        let (keeper, children) = std::sync::mpsc::channel();
+        let (exited, ended) = oneshot::channel();
+        let (alive, going) = watch::channel(());
+        let thread = std::thread::Builder::new().name("tenon-terminal".into());
+        thread.spawn(move || keep(children, exited, alive))?;
+        let child = command.spawn()?;
+        // It holds our copies of the pipe's other end.
+        drop(command);
+        let group = child.id().cast_signed();
+        // The thread takes it: it ends only after this side of the channel.
+        let _ = keeper.send(child);
+
+        let output = Arc::new(Mutex::new(Output::new(output_bytes)));
+        let (tell_exit, exit) = watch::channel(None);
+        let (released, release) = oneshot::channel();
+        let pump = Pump { pipe, direct, ended, release, output: output.clone(), tell_exit };
+        tokio::spawn(pump.run());
+        Ok(Self { group, output, exit, going, _released: released, _keeper: keeper })
+    }
+
+    fn kill(&self) {
+        // SAFETY: kill takes two integers. The group's first process is taken off the system's list only
+        // after this terminal is gone, so the number is not somebody else's.
+        unsafe { libc::kill(-self.group, libc::SIGKILL) };
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Waits for a command's end, then for its terminal's. `_alive` goes last.
+fn keep(
+    children: std::sync::mpsc::Receiver<Child>,
+    exited: oneshot::Sender<Exit>,
+    _alive: watch::Sender<()>,
+) {
+    // None comes if it could not be started.
+    let Ok(mut child) = children.recv() else { return };
+    // Nobody listens when the runtime has ended.
+    let _ = exited.send(watch_exit(child.id()));
+    // An error is what is waited for: the terminal is released.
+    let _ = children.recv();
+    // It has ended, so this neither waits nor fails.
+    let _ = child.wait();
+}
+
+/// Waits until a child has ended, and leaves it on the system's list.
+fn watch_exit(child: u32) -> Exit {
+    loop {
+        // SAFETY: the structure has only numbers and pointers in it, for which zero is a value.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let options = libc::WEXITED | libc::WNOWAIT;
+        // SAFETY: `info` is ours and outlives the call, which writes nothing else.
+        let waited = unsafe { libc::waitid(libc::P_PID, child, &mut info, options) };
+        if waited == 0 {
+            // SAFETY: after a successful call the structure is about a child's end, and has a status.
+            let status = unsafe { info.si_status() };
+            return if info.si_code == libc::CLD_EXITED {
+                Exit { exit_code: Some(status.cast_unsigned()), signal: None }
+            } else {
+                Exit { exit_code: None, signal: Some(signal_name(status)) }
+            };
+        }
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return Exit::default();
+        }
+    }
+}
+
+/// Signals that end a command, by name.
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGILL => "SIGILL",
+        libc::SIGINT => "SIGINT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGSYS => "SIGSYS",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}
+
+/// Moves what a command writes to where it is kept, and says how it ended when all of that is there.
+struct Pump {
+    pipe: pipe::Receiver,
+    /// The same pipe, to be read without asking first whether anything is in it.
+    direct: File,
+    ended: oneshot::Receiver<Exit>,
+    release: oneshot::Receiver<()>,
+    output: Arc<Mutex<Output>>,
+    tell_exit: watch::Sender<Option<Exit>>,
+}
+
+impl Pump {
+    async fn run(mut self) {
+        let mut buffer = vec![0; READ_BYTES];
+        let (mut open, mut running) = (true, true);
+        while open || running {
+            tokio::select! {
+                read = self.pipe.read(&mut buffer), if open => match read {
+                    Ok(0) | Err(_) => open = false,
+                    Ok(count) => lock(&self.output).push(&buffer[..count]),
+                },
+                exit = &mut self.ended, if running => {
+                    running = false;
+                    // All it has written is in the pipe, which need not have been announced yet.
+                    for _ in 0..LAST_READS {
+                        match self.direct.read(&mut buffer) {
+                            Ok(0) | Err(_) => break,
+                            Ok(count) => lock(&self.output).push(&buffer[..count]),
+                        }
+                    }
+                    self.tell_exit.send_replace(Some(exit.unwrap_or_default()));
+                }
+                _ = &mut self.release, if !running => break,
+            }
+        }
+    }
+}
+
+/// The end of what a command has written, as much as is kept.
+struct Output {
+    bytes: VecDeque<u8>,
+    limit: usize,
+    truncated: bool,
+}
+
+impl Output {
+    fn new(limit: usize) -> Self {
+        Self { bytes: VecDeque::new(), limit, truncated: false }
+    }
+
+    fn push(&mut self, more: &[u8]) {
+        self.bytes.extend(more);
+        let excess = self.bytes.len().saturating_sub(self.limit);
+        if excess > 0 {
+            self.bytes.drain(..excess);
+            self.truncated = true;
+        }
+    }
+
+    /// The text, and whether something is missing before it. Of one that still runs, half a character at the
+    /// end is left for later.
+    fn text(&self, ended: bool) -> (String, bool) {
+        let (front, back) = self.bytes.as_slices();
+        let all = [front, back].concat();
+        let mut bytes = all.as_slice();
+        if self.truncated {
+            // The rest of a character whose beginning is gone.
+            let rest = bytes.iter().take(3).take_while(|byte| *byte & 0b1100_0000 == 0b1000_0000);
+            bytes = &bytes[rest.count()..];
+        }
+        if !ended
+            && let Err(error) = std::str::from_utf8(bytes)
+            && error.error_len().is_none()
+        {
+            bytes = &bytes[..error.valid_up_to()];
+        }
+        let mut text = String::from_utf8_lossy(bytes).into_owned();
+        let mut truncated = self.truncated;
+        // What stands for bytes that are no text is longer than these.
+        if text.len() > self.limit {
+            let mut start = text.len() - self.limit;
+            while !text.is_char_boundary(start) {
+                start += 1;
+            }
+            text.drain(..start);
+            truncated = true;
+        }
+        (text, truncated)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! Messages as lines and back.
+
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::RpcError;
+
+/// A message of the other side.
+#[derive(Debug, PartialEq)]
+pub enum Incoming {
+    Request {
+        /// A number or a text; the answer carries it as it is.
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
+    Response {
+        id: Value,
+        result: Result<Value, RpcError>,
+    },
+}
+
+/// A message for the other side.
+#[derive(Debug)]
+pub enum Outgoing {
+    Request { id: u64, method: String, params: Value },
+    Notification { method: String, params: Value },
+    Response { id: Value, result: Result<Value, RpcError> },
+}
+
+/// The fields of all kinds of messages. Which there are tells the kind; others are of no interest.
+#[derive(Deserialize)]
+struct Fields {
+    id: Option<Value>,
+    method: Option<String>,
+    #[serde(default)]
+    params: Value,
+    #[serde(default)]
+    result: Value,
+    error: Option<Value>,
+}
+
+/// Reads a line, or says why it is no message.
+pub fn read(line: &[u8]) -> Result<Incoming, String> {
+    // Else an array would do, with the fields in their order.
+    if line.first() != Some(&b'{') {
+        return Err("not a JSON object".to_owned());
+    }
+    let fields: Fields = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    if matches!(fields.id, Some(Value::Bool(_) | Value::Array(_) | Value::Object(_))) {
+        return Err("its id is neither a number nor a text".to_owned());
+    }
+    match (fields.method, fields.id) {
+        (Some(method), Some(id)) => Ok(Incoming::Request { id, method, params: fields.params }),
+        (Some(method), None) => Ok(Incoming::Notification { method, params: fields.params }),
+        (None, Some(id)) => {
+            let result = fields.error.map_or(Ok(fields.result), |error| Err(read_error(error)));
+            Ok(Incoming::Response { id, result })
+        }
+        (None, None) => match fields.error {
+            Some(error) => Err(format!("an error without an id: {}", read_error(error))),
+            None => Err("it has neither a method nor an id".to_owned()),
+        },
+    }
+}
+
+/// An error, whatever shape it has: whoever waits for the answer must get one.
+fn read_error(error: Value) -> RpcError {
+    let mut read = RpcError::deserialize(&error).unwrap_or_else(|_| {
+        let code = error["code"].as_i64().unwrap_or(RpcError::INTERNAL);
+        let message = error["message"].as_str().or(error.as_str());
+        let message = message.map_or_else(|| error.to_string(), str::to_owned);
+        RpcError::new(code, message)
+    });
+    if read.is_closed() {
+        // Whoever answers is not gone.
+        read.code = RpcError::INTERNAL;
+    }
+    read
+}
+
+impl Outgoing {
+    /// Appends the message as a line.
+    pub fn write(&self, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+        match self {
+            Self::Request { id, method, params } => {
+                write_field(buffer, "id", id);
+                write_call(buffer, method, params);
+            }
+            Self::Notification { method, params } => write_call(buffer, method, params),
+            Self::Response { id, result } => {
+                write_field(buffer, "id", id);
+                match result {
+                    Ok(value) => write_field(buffer, "result", value),
+                    Err(error) => write_field(buffer, "error", error),
+                }
+            }
+        }
+        buffer.extend_from_slice(b"}\n");
+    }
+}
+
+fn write_call(buffer: &mut Vec<u8>, method: &str, params: &Value) {
+    write_field(buffer, "method", method);
+    if !params.is_null() {
+        write_field(buffer, "params", params);
+    }
+}
+
+fn write_field(buffer: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) {
+    buffer.extend_from_slice(b",\"");
+    buffer.extend_from_slice(name.as_bytes());
+    buffer.extend_from_slice(b"\":");
+    // Plain data always has a JSON text, and a vector takes every byte.
+    let _ = serde_json::to_writer(buffer, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message(value: Value) -> Incoming {
+        read(value.to_string().as_bytes()).unwrap()
+    }
+
+    fn response(value: Value) -> Result<Value, RpcError> {
+        match message(value) {
+            Incoming::Response { result, .. } => result,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn line(message: &Outgoing) -> String {
+        let mut buffer = Vec::new();
+        message.write(&mut buffer);
+        let text = String::from_utf8(buffer).unwrap();
+        let line = text.strip_suffix('\n').unwrap();
+        assert!(!line.contains('\n'), "{line}");
+        line.to_owned()
+    }
+
+    #[test]
+    fn the_fields_tell_the_kind_of_a_message() {
+        let (method, params) = ("m".to_owned(), json!({ "b": 1, "a": [null] }));
+        assert_eq!(
+            message(json!({ "jsonrpc": "2.0", "id": "x", "method": "m", "params": params })),
+            Incoming::Request { id: json!("x"), method: method.clone(), params: params.clone() }
+        );
+        assert_eq!(
+            message(json!({ "method": "m", "params": params, "more": {} })),
+            Incoming::Notification { method: method.clone(), params }
+        );
+        assert_eq!(
+            message(json!({ "id": null, "method": "m" })),
+            Incoming::Notification { method, params: Value::Null }
+        );
+        assert_eq!(
+            message(json!({ "id": 7, "result": "r" })),
+            Incoming::Response { id: json!(7), result: Ok(json!("r")) }
+        );
+    }
+
+    #[test]
+    fn an_answer_counts_whatever_is_missing_in_it() {
+        assert_eq!(response(json!({ "id": 1, "result": null })), Ok(Value::Null));
+        assert_eq!(response(json!({ "id": 1 })), Ok(Value::Null));
+        assert_eq!(response(json!({ "id": 1, "error": null })), Ok(Value::Null));
+        assert_eq!(response(json!({ "id": 1, "result": 5, "error": null })), Ok(json!(5)));
+        let error = RpcError { code: 3, message: "m".into(), data: Some(json!("d")) };
+        assert_eq!(response(json!({ "id": 1, "result": null, "error": error })), Err(error));
+    }
+
+    #[test]
+    fn an_error_of_any_shape_is_an_error() {
+        let internal = RpcError::INTERNAL;
+        for (error, expected) in [
+            (json!("boom"), RpcError::new(internal, "boom")),
+            (json!({ "code": 5 }), RpcError::new(5, r#"{"code":5}"#)),
+            (json!({ "message": "m" }), RpcError::new(internal, "m")),
+            (json!({ "code": "E", "message": "m" }), RpcError::new(internal, "m")),
+            (json!(false), RpcError::new(internal, "false")),
+        ] {
+            assert_eq!(response(json!({ "id": 1, "error": error })), Err(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_the_reason() {
+        for (text, why) in [
+            ("hello", "not a JSON object"),
+            ("[]", "not a JSON object"),
+            (r#"[1, "m", {}, null, null]"#, "not a JSON object"),
+            ("12", "not a JSON object"),
+            ("{", "EOF"),
+            (r#"{"method":"m"} x"#, "trailing"),
+            (r#"{"level":"info"}"#, "neither a method nor an id"),
+            (r#"{"id":null,"result":1}"#, "neither a method nor an id"),
+            (r#"{"id":null,"error":{"code":1,"message":"parse"}}"#, "without an id: parse"),
+            (r#"{"id":{},"method":"m"}"#, "neither a number nor a text"),
+            (r#"{"id":[1],"result":1}"#, "neither a number nor a text"),
+            (r#"{"id":1,"method":5}"#, "string"),
+        ] {
+            let refused = read(text.as_bytes()).unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
+        }
+        assert!(read(b"{\"method\":\"\xFF\"}").is_err());
+    }
+
+    #[test]
+    fn messages_are_written_as_the_protocol_wants_them() {
+        let call = |params| Outgoing::Request { id: 1, method: "a/b".into(), params };
+        assert_eq!(line(&call(Value::Null)), r#"{"jsonrpc":"2.0","id":1,"method":"a/b"}"#);
+        assert_eq!(
+            line(&call(json!({ "z": "line\nbreak", "a": 1 }))),
+            r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{"z":"line\nbreak","a":1}}"#
+        );
+        assert_eq!(
+            line(&Outgoing::Notification { method: "n".into(), params: json!([1]) }),
+            r#"{"jsonrpc":"2.0","method":"n","params":[1]}"#
+        );
+        assert_eq!(
+            line(&Outgoing::Response { id: json!("i\"d"), result: Ok(Value::Null) }),
+            r#"{"jsonrpc":"2.0","id":"i\"d","result":null}"#
+        );
+        let error = RpcError::new(-1, "m");
+        assert_eq!(
+            line(&Outgoing::Response { id: json!(2), result: Err(error) }),
+            r#"{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"m"}}"#
+        );
+    }
+}
