@@ -5,6 +5,7 @@
 #   RUSTY_V8_MIRROR      where to find the releases that V8's crate downloads from
 #   CARGO_TARGET_DIR     where to build; not in the clone unless you say so
 #   PREFIX               where `make install` puts bin/tenon
+#   TESTS=integration    leave unit tests out
 #   ARGS                 more arguments for test, demo and bench
 
 .DEFAULT_GOAL := help

@@ -1,5 +1,7 @@
 //! The command line.
 
+pub mod fronts;
+
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -9,6 +11,7 @@ use tenon_host::scaffold::Kind;
 
 use crate::commands::bench::hostile::BenchHostile;
 use crate::commands::bench::reload::BenchReload;
+use crate::commands::demo_agent::DemoAgentArgs;
 
 /// What `--version` prints after the name.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -87,8 +90,27 @@ pub enum Command {
 
 Exits with 1 if something fails; warnings do not count.")]
     Doctor,
-    /// List the coding agents that are known, and which are installed
+    /// Give an agent one prompt and print what it does
+    Run(fronts::RunArgs),
+    /// Talk to an agent in the terminal
+    Chat(fronts::ChatArgs),
+    /// Be an ACP agent for an editor, in front of another agent
+    Acp(fronts::AcpArgs),
+    /// Offer the tools of extensions by MCP
+    Mcp(fronts::McpArgs),
+    /// Connect standard input and output to a session's tools
+    #[command(hide = true)]
+    McpShim(fronts::McpShimArgs),
+    /// List, show, go on with and delete recorded sessions
+    #[command(subcommand)]
+    Sessions(fronts::SessionsCommand),
+    /// List the coding agents that are known, which are installed, and how to log in
+    #[command(after_help = "Examples:
+  tenon agents
+  tenon agents --json")]
     Agents,
+    /// Be the demo agent: an ACP agent without a model, which follows directives
+    DemoAgent(DemoAgentArgs),
     /// Show what Tenon does, in a throw-away workspace
     Demo,
     /// Measure what extensions cost
@@ -325,6 +347,22 @@ pub enum BenchCommand {
     Reload(BenchReload),
     /// What a well-behaved extension notices of one that misbehaves
     Hostile(BenchHostile),
+    /// What `tenon acp` adds to every update of an agent
+    #[command(after_help = "Examples:
+  tenon bench acp
+  tenon bench acp --updates 5000 --json")]
+    Acp(BenchAcp),
+}
+
+/// `tenon bench acp`.
+#[derive(Debug, clap::Args)]
+pub struct BenchAcp {
+    /// How many updates, one at a time
+    #[arg(long, default_value_t = 2000)]
+    pub updates: usize,
+    /// How many updates, as fast as they can come
+    #[arg(long, default_value_t = 50_000)]
+    pub flood: usize,
 }
 
 /// `tenon bench hooks`.

@@ -7,6 +7,7 @@ use tenon_host::session::SessionError;
 use crate::output::BOLD;
 use crate::output::GREEN;
 use crate::output::RED;
+use crate::terminal::sanitise::clean;
 
 /// An error for a person to read.
 #[derive(Debug)]
@@ -27,10 +28,15 @@ impl CliError {
         self
     }
 
-    /// Prints it to standard error.
+    /// What happened, without what to do about it.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Prints it to standard error. What agents say about their errors is part of it.
     pub fn print(&self) {
-        eprintln!("{RED}error{RED:#}{BOLD}:{BOLD:#} {}", self.message);
-        for hint in &self.hints {
+        eprintln!("{RED}error{RED:#}{BOLD}:{BOLD:#} {}", clean(&self.message));
+        for hint in self.hints.iter().map(|hint| clean(hint)) {
             eprintln!("{GREEN}hint{GREEN:#}{BOLD}:{BOLD:#} {hint}");
         }
     }

@@ -1,9 +1,11 @@
 //! `tenon`: runs Copilot-style extensions for every coding agent that speaks ACP.
 
+mod agent_choice;
 mod args;
 mod commands;
 mod error;
 mod output;
+mod terminal;
 mod workspace;
 
 use std::process::ExitCode;
@@ -20,7 +22,14 @@ fn main() -> ExitCode {
     if let Some(code) = tenon_host::isolates::serve_if_asked() {
         return code;
     }
+    if let Some(code) = tenon_acp::guard::serve_if_asked() {
+        return code;
+    }
     let args = Args::parse();
+    if let Some(Command::DemoAgent(demo)) = &args.command {
+        // SAFETY: there is still one thread.
+        return unsafe { commands::demo_agent::run(demo) };
+    }
     if args.needs_engine() {
         // Before any other thread exists: some processors let the engine's memory be touched only by
         // threads that descend from the one that initialised it.
@@ -49,11 +58,20 @@ async fn run(args: Args) -> Result<ExitCode, CliError> {
     match &args.command {
         Some(Command::Ext(command)) => commands::ext::run(&args, command).await,
         Some(Command::Call(call)) => commands::call::run(&args, call).await,
-        Some(Command::Agents) => commands::agents::run(&args),
+        Some(Command::Run(run)) => commands::run::run(&args, run).await,
+        Some(Command::Chat(chat)) => commands::chat::run(&args, chat).await,
+        Some(Command::Acp(acp)) => commands::acp::run(&args, acp).await,
+        Some(Command::Mcp(mcp)) => commands::mcp::run(&args, mcp).await,
+        Some(Command::McpShim(shim)) => commands::mcp_shim::run(&args, shim).await,
+        Some(Command::Sessions(command)) => commands::sessions::run(&args, command).await,
+        Some(Command::Agents) => commands::agents::run(&args).await,
         Some(Command::Demo) => commands::demo::run(&args).await,
         Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
         Some(Command::Trust(trust)) => commands::trust::run(&args, trust),
         Some(Command::Doctor) => commands::doctor::run(&args).await,
+        Some(Command::DemoAgent(_)) => {
+            Err(CliError::new("the demo agent is started before anything else"))
+        }
         Some(Command::IsolateHost) => {
             Err(CliError::new("isolate-host takes no options; it is started by tenon itself"))
         }

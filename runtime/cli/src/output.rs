@@ -48,6 +48,27 @@ fn write(text: std::fmt::Arguments<'_>) -> std::io::Result<()> {
     }
 }
 
+/// Standard output itself, for a protocol that has it to itself; nothing else may print then.
+pub fn protocol_stdout() -> std::io::Result<File> {
+    match OUT.get().and_then(|out| out.lock().ok()) {
+        Some(out) => out.as_inner().try_clone(),
+        None => Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?)),
+    }
+}
+
+/// Prints a text without a line break of its own; an error if nobody reads it.
+pub fn stream(text: impl std::fmt::Display) -> std::io::Result<()> {
+    write(format_args!("{text}"))
+}
+
+/// Prints bytes as they are: what looks like a colour in them is left alone. An error if nobody reads them.
+pub fn stream_bytes(bytes: &[u8]) -> std::io::Result<()> {
+    match OUT.get().and_then(|out| out.lock().ok()) {
+        Some(out) => out.as_inner().write_all(bytes),
+        None => std::io::stdout().write_all(bytes),
+    }
+}
+
 /// Whether somebody looks at standard output.
 pub fn is_terminal() -> bool {
     match OUT.get().and_then(|out| out.lock().ok()) {
@@ -76,15 +97,28 @@ const END_LINE: &[u8] = b"\x1b[K\n";
 /// Everything below is cleared.
 const CLEAR_REST: &[u8] = b"\x1b[J";
 
-/// How many lines a terminal is assumed to have that does not say.
-const USUAL_ROWS: usize = 24;
+/// How many lines and columns a terminal is assumed to have that does not say.
+const USUAL_SIZE: (usize, usize) = (24, 80);
+
+/// How many columns the terminal has.
+pub fn columns() -> usize {
+    let out = OUT.get().and_then(|out| out.lock().ok());
+    out.map_or(USUAL_SIZE.1, |out| terminal_size(out.as_inner()).1)
+}
 
 fn terminal_rows(terminal: &File) -> usize {
+    terminal_size(terminal).0
+}
+
+fn terminal_size(terminal: &File) -> (usize, usize) {
     // SAFETY: winsize is a few numbers; all of them may be zero.
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };
     // SAFETY: the call fills in the structure it is given, and keeps nothing of it.
     let answered = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
-    if answered == 0 && size.ws_row > 0 { size.ws_row.into() } else { USUAL_ROWS }
+    let or_usual = |said: u16, usual: usize| {
+        if answered == 0 && said > 0 { said.into() } else { usual }
+    };
+    (or_usual(size.ws_row, USUAL_SIZE.0), or_usual(size.ws_col, USUAL_SIZE.1))
 }
 
 /// Asks on the terminal; anything but yes is no. `None` if nobody is there to be asked.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::task::Poll;
 
 use tenon_host::Session;
@@ -17,6 +18,9 @@ use tenon_host::isolate::Spare;
 use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
 use tenon_host::trust::TrustStore;
+use tokio::signal::unix::Signal;
+use tokio::signal::unix::SignalKind;
+use tokio::sync::watch;
 
 use crate::args::Args;
 use crate::error::CliError;
@@ -239,26 +243,35 @@ async fn loaded(session: Session) -> Result<Session, CliError> {
     }
 }
 
-/// Waits until somebody wants the program to end, so that extensions can be ended first.
+/// Set once somebody wants the program to end.
+static STOP: OnceLock<watch::Sender<bool>> = OnceLock::new();
+
+/// Waits until somebody wants the program to end, so that extensions can be ended first. Whoever asks after
+/// that is told at once: no signal is lost between two who wait.
 pub async fn interruption() {
-    use tokio::signal::unix::SignalKind;
+    let stop = STOP.get_or_init(|| {
+        let stop = watch::Sender::new(false);
+        tokio::spawn(listen(stop.clone(), signals()));
+        stop
+    });
+    // The sender is never dropped.
+    let _ = stop.subscribe().wait_for(|stop| *stop).await;
+}
+
+/// The signals that want the program to end; none if they cannot be had, and they end it the plain way.
+fn signals() -> Vec<Signal> {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let signals: Result<Vec<_>, _> = kinds.into_iter().map(tokio::signal::unix::signal).collect();
-    match signals {
-        Ok(mut signals) => {
-            std::future::poll_fn(|cx| {
-                let mut received = signals.iter_mut().map(|signal| signal.poll_recv(cx));
-                if received.any(|received| received.is_ready()) {
-                    Poll::Ready(())
-                } else {
-                    Poll::Pending
-                }
-            })
-            .await;
-        }
-        // Without handlers a signal ends the program the plain way.
-        Err(_) => std::future::pending().await,
-    }
+    signals.unwrap_or_default()
+}
+
+async fn listen(stop: watch::Sender<bool>, mut signals: Vec<Signal>) {
+    std::future::poll_fn(|cx| {
+        let mut received = signals.iter_mut().map(|signal| signal.poll_recv(cx));
+        if received.any(|received| received.is_ready()) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    stop.send_replace(true);
 }
 
 /// Tenon's own folder.

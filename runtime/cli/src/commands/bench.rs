@@ -1,5 +1,6 @@
 //! `tenon bench`: what things cost, each beside what it is compared with, in one run.
 
+mod acp;
 mod events;
 mod hooks;
 pub mod hostile;
@@ -24,5 +25,6 @@ pub async fn run(args: &Args, command: &BenchCommand) -> Result<ExitCode, CliErr
         BenchCommand::Events(bench) => events::run(args, bench).await,
         BenchCommand::Reload(bench) => reload::run(args, bench).await,
         BenchCommand::Hostile(bench) => hostile::run(args, bench).await,
+        BenchCommand::Acp(bench) => acp::run(args, bench).await,
     }
 }

@@ -6,26 +6,31 @@ mod author;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use serde_json::Value;
 use serde_json::json;
+use tenon_acp::agent::ClientInfo;
+use tenon_acp::config::PermissionMode;
+use tenon_acp::conversation::Conversation;
+use tenon_acp::conversation::ConversationOptions;
+use tenon_acp::conversation::Start;
+use tenon_acp::definition::AgentDefinition;
 use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
+use tenon_host::config::Config;
 use tenon_host::isolate::Spare;
 use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
-use tenon_host::session::Message;
+use tenon_host::session::SessionError;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::Location;
 use tenon_host::tool::ResultType;
 
 use self::agent::DemoAgent;
+use self::author::Author;
 use crate::args::Args;
 use crate::commands::ext::print_error;
 use crate::error::CliError;
@@ -110,42 +115,40 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     std::env::set_current_dir(&workspace)?;
     let engine = engine_info();
     timeline.title(&format!("Tenon on {} {}", engine.name, engine.version));
-    // The user's own extensions have no part in a demonstration.
-    let went_well = AtomicBool::new(false);
-    let agent = Arc::new(DemoAgent { timeline, root: root.clone(), went_well });
-    let options = SessionOptions {
-        trusted: true,
-        agent: Some(agent.clone()),
-        isolates: Isolates::process(std::env::current_exe()?, Spare::Keep),
-        watch: true,
-        ..SessionOptions::new(workspace, home)
-    };
-    let session = Session::new(options)?;
-    timeline.title("Every extension is loaded, unmodified, into an isolate of its own");
-    session.load().await;
-    show_extensions(&timeline, &session, &root);
+    timeline.title("Every extension is loaded, unmodified, into an isolate of its own; the agent starts beside them");
+    let agent = DemoAgent::new(timeline, root.clone(), converse(workspace, home).await?);
+    let session = agent.session();
+    show_extensions(&timeline, session, &root);
 
     timeline.title("Their tools are called");
     let mut fine = true;
-    fine &= call(&timeline, &session, "word_count", json!({ "path": "notes.txt" })).await;
+    fine &= call(&timeline, session, "word_count", json!({ "path": "notes.txt" })).await;
     fine &=
-        call(&timeline, &session, "json_query", json!({ "file": "package.json", "path": "name" }))
+        call(&timeline, session, "json_query", json!({ "file": "package.json", "path": "name" }))
             .await;
-    fine &= call(&timeline, &session, "http_echo", json!({ "path": "/hello" })).await;
-    fine &= call(&timeline, &session, "git_info", json!({})).await;
+    fine &= call(&timeline, session, "http_echo", json!({ "path": "/hello" })).await;
+    fine &= call(&timeline, session, "git_info", json!({})).await;
 
     timeline.title("A file outside the workspace is denied, with the place that asked");
-    fine &= call(&timeline, &session, "read_file", json!({ "path": "notes.txt" })).await;
-    fine &= !call(&timeline, &session, "read_file", json!({ "path": "/etc/passwd" })).await;
+    fine &= call(&timeline, session, "read_file", json!({ "path": "notes.txt" })).await;
+    fine &= !call(&timeline, session, "read_file", json!({ "path": "/etc/passwd" })).await;
 
     timeline.title("A prompt passes the hooks of every extension, and nothing is lost");
-    timeline.say(&format!("{CYAN}Fix #42{CYAN:#}"));
-    session.send(Message::new("Fix #42")).map_err(|error| CliError::new(error.to_string()))?;
-    session.idle().await;
-    fine &= agent.went_well.load(Ordering::Relaxed);
+    let prompt = "Fix #42";
+    timeline.say(&format!("{CYAN}{prompt}{CYAN:#}"));
+    let (_, said) = agent.ask(&format!("{prompt}\n@prompt")).await;
+    let told = ["ticket 42", "make test", "commit message"];
+    fine &= told.iter().all(|text| said.concat().contains(text));
 
-    timeline.title("Every extension ends with its servers, timers and processes");
-    session.end(EndReason::Complete).await;
+    timeline.title("guard-rails, an extension, looks at what the agent wants to run");
+    let (results, _) = agent.ask("@run echo all tests pass\n@run cd / && rm -rf .").await;
+    fine &= matches!(&*results, [Ok(_), Err(_)]);
+    fine &= Author(&agent).work().await;
+
+    timeline.title(
+        "Every extension ends with its servers, timers and processes, and so does the agent",
+    );
+    agent.conversation().close(EndReason::Complete).await;
     timeline.say("done");
     if !fine {
         return Err(CliError::new("the demo did not go as it should; see above"));
@@ -155,6 +158,35 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
         "Next: {BOLD}tenon ext list --trust{BOLD:#} in a repository of yours"
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A session with the demo agent. The user's own extensions have no part in a demonstration.
+async fn converse(workspace: PathBuf, home: PathBuf) -> Result<Conversation, CliError> {
+    let tenon = std::env::current_exe()?;
+    let definition =
+        AgentDefinition::resolve("demo", &Config::read(&home).map_err(SessionError::from)?, &tenon)
+            .map_err(|error| CliError::new(error.to_string()))?;
+    let session = SessionOptions {
+        trusted: true,
+        isolates: Isolates::process(tenon.clone(), Spare::Keep),
+        watch: true,
+        ..SessionOptions::new(workspace, home)
+    };
+    let options = ConversationOptions {
+        session,
+        definition,
+        permissions: Some(PermissionMode::ApproveAll),
+        front: None,
+        outer: None,
+        tenon,
+        guarded: true,
+        agent: None,
+        client: ClientInfo::tenon(),
+        start: Start::New,
+        replay: false,
+        params: Value::Null,
+    };
+    Conversation::open(options).await.map_err(|error| CliError::new(error.to_string()))
 }
 
 /// Lays out the workspace.

@@ -15,6 +15,7 @@ mod top;
 
 use std::process::ExitCode;
 
+pub use self::list::print_list;
 pub use self::report::print_error;
 use crate::args::Args;
 use crate::args::ExtCommand;

@@ -28,8 +28,14 @@ pub async fn run(args: &Args) -> Result<ExitCode, CliError> {
     if extensions.is_empty() {
         return Err(workspace::nothing_found(&session));
     }
+    print_list(&extensions);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a table of extensions, and below it what is wrong with those that failed.
+pub fn print_list(extensions: &[ExtensionInfo]) {
     let mut table = Table::new(&["ID", "STATUS", "TOOLS", "ALSO"]);
-    for info in &extensions {
+    for info in extensions {
         let tools: Vec<&str> = info.tools.iter().map(|tool| tool.name.as_str()).collect();
         table.row(vec![
             (info.id.clone(), BOLD),
@@ -39,7 +45,7 @@ pub async fn run(args: &Args) -> Result<ExitCode, CliError> {
         ]);
     }
     table.print();
-    for info in &extensions {
+    for info in extensions {
         if let Some(error) = &info.error {
             let style = status_style(info.status);
             output::line("");
@@ -47,7 +53,6 @@ pub async fn run(args: &Args) -> Result<ExitCode, CliError> {
             print_error(error, "  ");
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Hooks, commands and canvases in a few words.

@@ -1,0 +1,217 @@
+//! Prints the events of a session as they come: as JSON, as text for a person, or only the answer.
+
+use std::sync::Arc;
+
+use tenon_host::events::Event;
+use tokio::sync::oneshot;
+
+use super::backlog::Backlog;
+use super::backlog::MAX_WAITING_BYTES;
+use crate::error::CliError;
+use crate::output;
+use crate::output::YELLOW;
+use crate::terminal::Lookup;
+use crate::terminal::RenderOptions;
+use crate::terminal::Renderer;
+use crate::terminal::sanitise::clean;
+use crate::terminal::screen;
+
+/// How events are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Every event, a line of JSON each.
+    Json,
+    /// What a person wants to see of them.
+    Text,
+    /// The answer, when it is complete; warnings go to standard error.
+    Quiet,
+}
+
+/// A thread that prints events until it is told that there are no more.
+pub struct Printer {
+    backlog: Arc<Backlog>,
+    finished: oneshot::Receiver<()>,
+}
+
+impl Printer {
+    /// Starts to print; what is to be known of tools and extensions is looked up.
+    pub fn start(style: Style, lookup: Lookup) -> Result<Self, CliError> {
+        let backlog = Arc::new(Backlog::new(MAX_WAITING_BYTES));
+        let (finish, finished) = oneshot::channel();
+        let source = backlog.clone();
+        std::thread::Builder::new()
+            .name("tenon-print".to_owned())
+            .spawn(move || {
+                print(&source, style, lookup);
+                // Whoever waits may have been interrupted.
+                let _ = finish.send(());
+            })
+            .map_err(|error| CliError::new(format!("no thread can be started: {error}")))?;
+        Ok(Self { backlog, finished })
+    }
+
+    /// What the session gives every event to.
+    pub fn tap(&self) -> Arc<dyn Fn(&Event) + Send + Sync> {
+        let backlog = self.backlog.clone();
+        Arc::new(move |event| backlog.push(event))
+    }
+
+    /// Waits until nothing can be printed any more, and says why. Only one may wait.
+    pub async fn problem(&self) -> std::io::Error {
+        self.backlog.given_up().await
+    }
+
+    /// Waits until everything is printed; returns why it cannot be, if that is so.
+    pub async fn finish(self) -> Option<std::io::Error> {
+        self.backlog.close();
+        // A thread that has panicked prints nothing more.
+        let _ = self.finished.await;
+        self.backlog.problem()
+    }
+}
+
+/// Prints until the last event, or until it cannot.
+fn print(backlog: &Backlog, style: Style, lookup: Lookup) {
+    let mut show = show(style, lookup);
+    let mut print_all = || -> std::io::Result<()> {
+        while let Some(batch) = backlog.take() {
+            show(Some(batch.as_slice()))?;
+        }
+        show(None)
+    };
+    if let Err(error) = print_all() {
+        backlog.give_up(&error);
+    }
+}
+
+/// Prints a batch of events, or what is left at the end.
+type Show = Box<dyn FnMut(Option<&[Event]>) -> std::io::Result<()>>;
+
+fn show(style: Style, lookup: Lookup) -> Show {
+    match style {
+        Style::Json => Box::new(|batch: Option<&[Event]>| match batch {
+            Some(events) => output::stream_bytes(lines(events).as_bytes()),
+            None => Ok(()),
+        }),
+        Style::Text => {
+            let colour = output::is_terminal();
+            let width = output::columns();
+            let options = RenderOptions { colour, width, quiet: false };
+            let mut renderer = Renderer::with_lookup(options, lookup);
+            Box::new(move |batch: Option<&[Event]>| {
+                let text: String = match batch {
+                    Some(events) => events.iter().map(|event| renderer.event(event)).collect(),
+                    None => renderer.finish(),
+                };
+                if text.is_empty() { Ok(()) } else { screen::print(&text) }
+            })
+        }
+        Style::Quiet => {
+            let mut answer = Answer::default();
+            Box::new(move |batch: Option<&[Event]>| match batch {
+                Some(events) => {
+                    for warning in events.iter().filter_map(|event| answer.hear(event)) {
+                        let warning = clean(&warning);
+                        output::note(format_args!("{YELLOW}warning{YELLOW:#}: {warning}"));
+                    }
+                    Ok(())
+                }
+                None => match answer.text.take() {
+                    // A terminal would obey what is in it.
+                    Some(text) if output::is_terminal() => {
+                        output::stream(format_args!("{}\n", clean(&text)))
+                    }
+                    Some(text) => output::stream(format_args!("{text}\n")),
+                    None => Ok(()),
+                },
+            })
+        }
+    }
+}
+
+/// Events as lines of JSON, as they are recorded.
+fn lines(events: &[Event]) -> String {
+    let mut text = String::new();
+    for event in events {
+        // Plain strings and JSON values always have a JSON text.
+        text += &serde_json::to_string(event).unwrap_or_default();
+        text.push('\n');
+    }
+    text
+}
+
+/// What the agent has said last.
+#[derive(Debug, Default)]
+struct Answer {
+    text: Option<String>,
+}
+
+impl Answer {
+    /// Hears an event; returns what the person should be warned of.
+    fn hear(&mut self, event: &Event) -> Option<String> {
+        let said = |field: &str| event.data[field].as_str().map(str::to_owned);
+        match event.kind.as_str() {
+            // What it said before it used its tools is not the answer.
+            "assistant.message" => {
+                let text = said("content").filter(|text| !text.trim().is_empty());
+                self.text = text.or_else(|| self.text.take());
+                None
+            }
+            "session.warning" => said("message"),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(kind: &str, data: Value) -> Event {
+        Event {
+            kind: kind.to_owned(),
+            data,
+            id: "1".to_owned(),
+            timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+            parent_id: None,
+            ephemeral: false,
+        }
+    }
+
+    #[test]
+    fn events_are_printed_as_they_are_recorded() {
+        let text = lines(&[event("a", json!({ "z": 1, "a": "\u{7f}\n" })), event("b", json!({}))]);
+        let expected = concat!(
+            r#"{"type":"a","data":{"z":1,"a":""#,
+            "\u{7f}",
+            r#"\n"},"id":"1","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}"#,
+            "\n",
+            r#"{"type":"b","data":{},"id":"1","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}"#,
+            "\n"
+        );
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_answer_is_what_was_said_last_and_not_nothing() {
+        let mut answer = Answer::default();
+        for (kind, data) in [
+            ("assistant.message", json!({ "content": "let me look" })),
+            ("tool.execution_complete", json!({ "toolName": "view" })),
+            ("assistant.message", json!({ "content": "42" })),
+            ("assistant.message", json!({ "content": "\n" })),
+        ] {
+            assert_eq!(answer.hear(&event(kind, data)), None);
+        }
+        assert_eq!(answer.text.as_deref(), Some("42"));
+    }
+
+    #[test]
+    fn warnings_are_for_the_person() {
+        let warning = event("session.warning", json!({ "warningType": "x", "message": "odd" }));
+        assert_eq!(Answer::default().hear(&warning).as_deref(), Some("odd"));
+    }
+}
