@@ -401,7 +401,9 @@ fn one_large_allocation_ends_that_extension_only() {
         .tool("grabs", "return String(new Array(1e8).fill(1).length)")
         .tool("stays", "return 'yes'");
     let text = workspace.call("grabs", &json!({}))["textResultForLlm"].to_string();
-    assert!(text.contains("its heap reached the limit") || text.contains("RangeError"), "{text}");
+    // Either the limit is noticed, or the engine refuses first.
+    let ways = ["its heap reached the limit", "RangeError", "out of memory"];
+    assert!(ways.iter().any(|way| text.contains(way)), "{text}");
     assert_eq!(workspace.answer("stays", &json!({})), "yes");
 }
 

@@ -21,7 +21,9 @@ pub fn tenon() -> PathBuf {
 
 /// A folder of this package, such as `specs`.
 pub fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+    // Not only where it was compiled: clones share what is compiled.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).join(name)
 }
 
 /// A workspace of its own, with a home of its own and an environment without the machine's.

@@ -1,0 +1,157 @@
+//! Agents that do not behave, clients that should not be let in, and prompts out of the ordinary.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use libtest_mimic::Trial;
+use serde_json::Value;
+use tenon_tests::Run;
+use tenon_tests::Workspace;
+
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("bad_agents::garbage_on_the_output_is_reported_and_passed_over", garbage),
+        trial("bad_agents::one_that_never_answers_is_given_up_and_ended", silent),
+        trial("bad_agents::one_that_exits_is_reported_with_how", exits),
+        trial("bad_agents::a_flood_of_updates_arrives_whole", flood),
+        trial("bad_agents::asking_twice_gets_the_same_answer", twice),
+        trial("bad_agents::one_that_ignores_cancelling_is_ended", deaf),
+        trial("bad_agents::a_prompt_of_ten_megabytes_arrives", long_prompt),
+        trial("bad_agents::an_empty_prompt_is_refused", empty_prompt),
+        trial("bad_agents::two_fronts_on_one_session_are_one_too_many", two_fronts),
+    ]
+}
+
+fn with_demo(settings: &str) -> Workspace {
+    let workspace = Workspace::new();
+    workspace.home_file("config.toml", format!("[agents.demo]\n{settings}\n"));
+    workspace
+}
+
+fn run(workspace: &Workspace, prompt: &str) -> Run {
+    workspace.run(&["run", "-a", "demo", "--json", "--permissions", "approve-all", prompt])
+}
+
+fn events(run: &Run) -> Vec<Value> {
+    run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+async fn garbage() {
+    let workspace = with_demo("args = [\"--garbage\"]");
+    let run = run(&workspace, "@say one\n@garbage {broken\n@say two");
+    assert_eq!(run.code, 0, "{run:#?}");
+    let said: Vec<_> = events(&run)
+        .iter()
+        .filter(|event| event["type"] == "assistant.message")
+        .map(|event| event["data"]["content"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(said.concat().contains("one") && said.concat().contains("two"), "{said:?}");
+    assert!(run.stdout.contains("agent_output"), "{}", run.stdout);
+}
+
+async fn silent() {
+    let workspace = with_demo("args = [\"--silent\"]\nstart-deadline-s = 1");
+    let run = run(&workspace, "@say never");
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(run.stderr.contains("initialize") || run.stdout.contains("initialize"), "{run:#?}");
+}
+
+async fn exits() {
+    for place in ["initialize", "new", "prompt"] {
+        let workspace = with_demo(&format!("args = [\"--exit-at\", \"{place}\"]"));
+        let run = run(&workspace, "@say never");
+        assert_eq!(run.code, 1, "at {place}: {run:#?}");
+        let told = format!("{}{}", run.stdout, run.stderr);
+        assert!(told.contains("exit code"), "at {place}: {told}");
+    }
+}
+
+async fn flood() {
+    let workspace = with_demo("");
+    let run = run(&workspace, "@flood 20000 100\n@say dry");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let events = events(&run);
+    let deltas = events.iter().filter(|event| event["type"] == "assistant.message_delta").count();
+    assert!(deltas >= 20_000, "{deltas} deltas of 20000");
+    assert!(!run.stdout.contains("events_dropped"));
+}
+
+async fn twice() {
+    let workspace = with_demo("");
+    let run = run(&workspace, "@permit-twice something");
+    assert_eq!(run.code, 0, "{run:#?}");
+    let asked = events(&run).iter().filter(|event| event["type"] == "permission.requested").count();
+    assert_eq!(asked, 1, "{}", run.stdout);
+}
+
+async fn deaf() {
+    let workspace = with_demo("");
+    let mut command =
+        workspace.command(&["run", "-a", "demo", "--json", "@deaf\n@say begun\n@wait 600000"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("begun") {
+        line.clear();
+        assert_ne!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap(), 0);
+    }
+    // SAFETY: the process is ours and has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130), "{status}");
+}
+
+async fn long_prompt() {
+    let workspace = with_demo("");
+    let mut command = workspace.command(&["run", "-a", "demo", "-q", "-"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        let line = "all work and no play makes a dull agent ".repeat(25) + "\n";
+        for _ in 0..(10 << 20) / line.len() {
+            input.write_all(line.as_bytes()).unwrap();
+        }
+        input.write_all(b"@say read it all\n").unwrap();
+    });
+    let run = Run::new(child.wait_with_output().unwrap());
+    writer.join().unwrap();
+    assert_eq!((run.code, run.stdout.trim()), (0, "read it all"), "{}", run.stderr);
+}
+
+async fn empty_prompt() {
+    let run = with_demo("").run(&["run", "-a", "demo", "  "]);
+    assert_ne!(run.code, 0);
+    assert!(run.stderr.contains("prompt"), "{}", run.stderr);
+}
+
+async fn two_fronts() {
+    let workspace = with_demo("");
+    let mut command =
+        workspace.command(&["run", "-a", "demo", "--json", "@say begun\n@wait 600000"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("begun") {
+        line.clear();
+        assert_ne!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap(), 0);
+    }
+    let sessions = workspace.run(&["sessions", "list", "--json"]).json();
+    let id = sessions[0]["id"].as_str().unwrap();
+    let second = workspace.run(&["run", "-a", "demo", "--resume", id, "@say me too"]);
+    assert_eq!(second.code, 1, "{second:#?}");
+    assert!(second.stderr.contains("another program"), "{}", second.stderr);
+    // SAFETY: the process is ours and has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
+    child.wait().unwrap();
+}

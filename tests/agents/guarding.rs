@@ -1,0 +1,289 @@
+//! The guard between us and an agent: how an agent ends is told as it was, and nothing of it outlives us.
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Child;
+use std::process::ChildStdout;
+use std::process::Stdio;
+
+use libtest_mimic::Trial;
+use serde_json::Value;
+use tenon_tests::Run;
+use tenon_tests::Workspace;
+
+use crate::cycles::MARK;
+use crate::cycles::marked;
+use crate::cycles::nothing_remains;
+use crate::trial;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("guarding::an_exit_code_is_told_as_it_was", exit_codes),
+        trial("guarding::a_signal_is_told_as_it_was", signals),
+        trial("guarding::a_program_that_cannot_be_run_is_told_with_why", no_program),
+        trial("guarding::an_agent_that_closes_its_output_and_stays_is_ended", closed_output),
+        trial("guarding::what_an_agent_leaves_behind_is_ended", left_behind),
+        trial("guarding::an_agent_that_ends_by_itself_is_not_signalled", not_signalled),
+        trial("guarding::an_agent_that_stays_is_asked_before_it_is_killed", asked_first),
+        trial("guarding::nothing_outlives_a_program_that_is_killed", killed),
+        trial("guarding::nothing_outlives_a_program_that_is_told_to_end", told_to_end),
+        trial("guarding::nothing_outlives_an_editor_front_that_is_told_to_end", front_told_to_end),
+        trial("guarding::an_interrupt_reaches_the_agent_as_cancelling_only", interrupted),
+        trial("guarding::a_secret_reaches_the_agent_and_nobody_else", secret),
+        trial("guarding::an_agent_ends_with_its_guard", guard_killed),
+    ]
+}
+
+/// A workspace with an agent `mine` that is a shell script, in which `$TENON` is the program; everything that
+/// comes from it carries the mark.
+fn with_agent(mark: &str, script: &str) -> Workspace {
+    let workspace = Workspace::new().env(MARK, mark);
+    let path = workspace.home_file("agent.sh", script);
+    let tenon = tenon_tests::tenon();
+    let command = format!("sh '{}'", path.display());
+    let settings = format!(
+        "[agents.mine]\ncommand = {}\nenv = {{ TENON = {} }}\n",
+        Value::from(command),
+        Value::from(tenon.to_string_lossy()),
+    );
+    workspace.home_file("config.toml", settings);
+    workspace
+}
+
+/// A mark that no other test has.
+fn mark_of(test: &str) -> String {
+    format!("{test}-{}", std::process::id())
+}
+
+/// What `tenon run` says about a script that is no agent.
+fn run(mark: &str, script: &str) -> Run {
+    with_agent(mark, script).run(&["run", "-a", "mine", "hello"])
+}
+
+/// Two that have left the agent's process group and its session, one of whom does not want to end.
+const STRAYS: &str = "setsid sleep 1000 >/dev/null &\n\
+    setsid sh -c 'trap \"\" TERM INT HUP; while :; do sleep 1000; done' >/dev/null &\n";
+
+/// The demo agent as the last thing that a script does.
+const AGENT: &str = "exec \"$TENON\" demo-agent\n";
+
+/// The same, but it ignores that its input ends, and polite signals.
+const STUBBORN: &str = "trap '' TERM INT HUP\nexec \"$TENON\" demo-agent --deaf\n";
+
+async fn exit_codes() {
+    let mark = mark_of("exit-codes");
+    for code in [0, 1, 7, 126, 255] {
+        let run = run(&mark, &format!("exit {code}"));
+        assert_eq!(run.code, 1, "{run:#?}");
+        assert!(run.stderr.contains(&format!("exit code {code}")), "{}", run.stderr);
+    }
+    nothing_remains(&mark).await;
+}
+
+async fn signals() {
+    let mark = mark_of("signals");
+    for signal in ["KILL", "TERM", "SEGV", "HUP", "USR1"] {
+        let run = run(&mark, &format!("echo last words >&2; kill -{signal} $$; sleep 1000"));
+        assert_eq!(run.code, 1, "{run:#?}");
+        assert!(run.stderr.contains(&format!("signal SIG{signal}")), "{}", run.stderr);
+        assert!(run.stderr.contains("last words"), "{}", run.stderr);
+    }
+    nothing_remains(&mark).await;
+}
+
+async fn no_program() {
+    let workspace = Workspace::new();
+    let program = workspace.home_file("agent", "#!/no/such/interpreter\n");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let command = Value::from(program.to_string_lossy());
+    workspace.home_file("config.toml", format!("[agents.mine]\ncommand = {command}\n"));
+    let run = workspace.run(&["run", "-a", "mine", "hello"]);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(run.stderr.contains("could not be started"), "{}", run.stderr);
+    assert!(run.stderr.contains("No such file or directory"), "{}", run.stderr);
+}
+
+async fn closed_output() {
+    let mark = mark_of("closed-output");
+    let script = format!("{STRAYS}exec >&-\nwhile :; do sleep 1000; done");
+    let run = run(&mark, &script);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(run.stderr.contains("it closed its output"), "{}", run.stderr);
+    nothing_remains(&mark).await;
+}
+
+async fn left_behind() {
+    let mark = mark_of("left-behind");
+    let workspace = with_agent(&mark, &format!("{STRAYS}{AGENT}"));
+    let run = workspace.run(&["run", "-a", "mine", "-q", "@say all is well"]);
+    assert_eq!((run.code, run.stdout.trim()), (0, "all is well"), "{run:#?}");
+    assert_eq!(marked(&mark), [""; 0], "it returned before they had ended");
+}
+
+async fn not_signalled() {
+    let mark = mark_of("not-signalled");
+    let script = "trap 'touch signalled' TERM INT HUP\n\"$TENON\" demo-agent\ntouch ended\n";
+    let workspace = with_agent(&mark, script);
+    let run = workspace.run(&["run", "-a", "mine", "-q", "@say hello"]);
+    assert_eq!((run.code, run.stdout.trim()), (0, "hello"), "{run:#?}");
+    assert!(workspace.cwd().join("ended").exists(), "the script did not come to its end");
+    assert!(!workspace.cwd().join("signalled").exists());
+}
+
+async fn asked_first() {
+    let mark = mark_of("asked-first");
+    // The agent stays when its input ends; the script that has started it cleans up when it is asked to end.
+    let script = "exec 3<&0\ntrap 'touch asked; exit 0' TERM\n\
+                  \"$TENON\" demo-agent --deaf <&3 &\nwait\n";
+    let workspace = with_agent(&mark, script);
+    let run = workspace.run(&["run", "-a", "mine", "-q", "@say hello"]);
+    assert_eq!((run.code, run.stdout.trim()), (0, "hello"), "{run:#?}");
+    assert!(workspace.cwd().join("asked").exists());
+    assert_eq!(marked(&mark), [""; 0]);
+}
+
+/// A run whose agent is in the middle of a turn that does not end.
+struct Working {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Working {
+    fn start(workspace: &Workspace) -> Self {
+        let mut command =
+            workspace.command(&["run", "-a", "mine", "--json", "@say begun\n@wait 600000"]);
+        // A group of its own, as a shell does it.
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut working = Self { child, lines };
+        working.until("begun");
+        working
+    }
+
+    fn until(&mut self, text: &str) {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            let count = self.lines.read_line(&mut line).unwrap();
+            assert_ne!(count, 0, "the output ended before {text:?}");
+        }
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: the process is ours and has not been waited for.
+        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
+    }
+
+    /// The rest of what is printed, and the exit code.
+    fn end(mut self) -> (String, Option<i32>) {
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.lines, &mut rest).unwrap();
+        (rest, self.child.wait().unwrap().code())
+    }
+}
+
+async fn killed() {
+    let mark = mark_of("killed");
+    let workspace = with_agent(&mark, &format!("{STRAYS}{STUBBORN}"));
+    let working = Working::start(&workspace);
+    assert!(marked(&mark).len() >= 5, "{:#?}", marked(&mark));
+    working.signal(libc::SIGKILL);
+    let (_, code) = working.end();
+    assert_eq!(code, None);
+    nothing_remains(&mark).await;
+}
+
+async fn told_to_end() {
+    let mark = mark_of("told-to-end");
+    let workspace = with_agent(&mark, &format!("{STRAYS}{STUBBORN}"));
+    let working = Working::start(&workspace);
+    assert!(marked(&mark).len() >= 5, "{:#?}", marked(&mark));
+    working.signal(libc::SIGTERM);
+    let (rest, code) = working.end();
+    assert_eq!(code, Some(130), "{rest}");
+    assert!(rest.contains("\"outcome\":\"cancelled\""), "{rest}");
+    nothing_remains(&mark).await;
+}
+
+async fn front_told_to_end() {
+    let mark = mark_of("front-told-to-end");
+    let workspace = with_agent(&mark, &format!("{STRAYS}{STUBBORN}"));
+    for signal in [libc::SIGTERM, libc::SIGKILL] {
+        let client =
+            crate::client::Client::start(&workspace, &["-a", "mine"], crate::client::permits);
+        client.initialize().await;
+        let session = client.open(&workspace).await;
+        client.prompt(&session, "@say begun").await.unwrap();
+        assert!(marked(&mark).len() >= 5, "{:#?}", marked(&mark));
+        // SAFETY: the process is ours and has not been waited for.
+        unsafe { libc::kill(client.pid().cast_signed(), signal) };
+        nothing_remains(&mark).await;
+    }
+}
+
+async fn interrupted() {
+    let mark = mark_of("interrupted");
+    let script = "trap 'touch interrupted' INT\n\"$TENON\" demo-agent\ntouch ended\n";
+    let workspace = with_agent(&mark, script);
+    let working = Working::start(&workspace);
+    // As a terminal does it: to everybody in the group.
+    // SAFETY: the group is ours; its leader has not been waited for.
+    unsafe { libc::kill(-working.child.id().cast_signed(), libc::SIGINT) };
+    let (rest, code) = working.end();
+    assert_eq!(code, Some(130), "{rest}");
+    assert!(rest.contains("\"outcome\":\"cancelled\""), "{rest}");
+    assert!(!rest.contains("ended unexpectedly"), "{rest}");
+    assert!(!workspace.cwd().join("interrupted").exists());
+    // It was told to cancel, and ended by itself when its input did.
+    assert!(workspace.cwd().join("ended").exists());
+    nothing_remains(&mark).await;
+}
+
+/// The process whose command line contains a text, among those that carry the mark.
+fn process(mark: &str, text: &str) -> String {
+    let all = marked(mark);
+    let found = all.iter().find(|it| it.contains(text));
+    let found = found.unwrap_or_else(|| panic!("no {text} among {all:#?}"));
+    found.split_once(':').unwrap().0.to_owned()
+}
+
+fn environment_of(process: &str) -> String {
+    let bytes = std::fs::read(format!("/proc/{process}/environ")).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+async fn secret() {
+    let mark = mark_of("secret");
+    let workspace = Workspace::new().env(MARK, &mark).env("OUR_API_KEY", "hunter2-of-ours");
+    let settings = "[agents.mine]\nprofile = \"demo\"\n\
+                    credentials = [{ slot = \"ITS_API_KEY\", from = \"env:OUR_API_KEY\" }]\n";
+    workspace.home_file("config.toml", settings);
+    let run = workspace.run(&["run", "-a", "mine", "-q", "@env ITS_API_KEY"]);
+    assert!(run.stdout.contains("hunter2-of-ours"), "{run:#?}");
+    let working = Working::start(&workspace);
+    let guard = environment_of(&process(&mark, "agent-guard"));
+    assert!(guard.contains(&mark), "{guard}");
+    assert!(!guard.contains("hunter2"), "{guard}");
+    let ours = environment_of(&working.child.id().to_string());
+    assert!(ours.contains(&mark) && !ours.contains("hunter2"), "{ours}");
+    working.signal(libc::SIGINT);
+    let (rest, code) = working.end();
+    assert_eq!(code, Some(130), "{rest}");
+    nothing_remains(&mark).await;
+}
+
+async fn guard_killed() {
+    let mark = mark_of("guard-killed");
+    let workspace = with_agent(&mark, "trap '' TERM\n\"$TENON\" demo-agent --deaf\n");
+    let working = Working::start(&workspace);
+    let guard: i32 = process(&mark, "agent-guard").parse().unwrap();
+    // SAFETY: a process that was found a moment ago, and that its parent waits for only when it has ended.
+    unsafe { libc::kill(guard, libc::SIGKILL) };
+    let (rest, code) = working.end();
+    assert_eq!(code, Some(1), "{rest}");
+    assert!(rest.contains("its guard ended with signal SIGKILL"), "{rest}");
+    nothing_remains(&mark).await;
+}

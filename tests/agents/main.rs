@@ -1,0 +1,51 @@
+//! Agents as subprocesses, and the fronts before them: the `tenon` program with its demo agent, from outside.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod bad_agents;
+mod chat;
+mod client;
+mod command_line;
+mod cycles;
+mod guarding;
+mod mcp;
+mod proxy;
+mod pty;
+mod spawning;
+mod story;
+mod waiting;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
+use libtest_mimic::Failed;
+use libtest_mimic::Trial;
+
+fn main() -> ExitCode {
+    let trials = [
+        story::trials(),
+        spawning::trials(),
+        bad_agents::trials(),
+        proxy::trials(),
+        cycles::trials(),
+        chat::trials(),
+        guarding::trials(),
+        mcp::trials(),
+        command_line::trials(),
+    ];
+    let trials = trials.into_iter().flatten().collect();
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// A trial with an event loop of its own.
+pub fn trial<F>(name: &str, body: impl FnOnce() -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()> + 'static,
+{
+    Trial::test(name, move || {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_all().build().map_err(Failed::from)?;
+        runtime.block_on(body());
+        Ok(())
+    })
+}
