@@ -1,7 +1,7 @@
 // Runs once per isolate, before any extension code: what the runtime calls, and what extensions see.
 
 import { core, internals } from "ext:core/mod.js";
-import { cancel, dispatch, warn } from "ext:tenon/bridge.js";
+import { cancel, dispatch, serve, warn } from "ext:tenon/bridge.js";
 import { deliver } from "ext:tenon/events.js";
 import * as extension from "ext:tenon/extension.js";
 import * as index from "ext:tenon/index.js";
@@ -49,6 +49,11 @@ function teachRequire(Module) {
     }
   };
 }
+
+// Asked before this load is ended to make room for the next one, which wants a port.
+serve("listens", (port) =>
+  globalThis.process._getActiveHandles().some((handle) => handle.listening && handle.address()?.port === port),
+);
 
 internals.tenon = {
   dispatch,

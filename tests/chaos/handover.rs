@@ -13,6 +13,7 @@ use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::is_dead;
+use crate::world::patiently;
 use crate::world::pids;
 use crate::world::until;
 use crate::world::until_answer;
@@ -23,6 +24,8 @@ use crate::world::with_tools;
 pub fn trials() -> Vec<Trial> {
     vec![
         trial("handover::a_fixed_port_goes_to_the_next_generation", fixed_port),
+        trial("handover::a_port_that_a_neighbour_has_ends_nobody", neighbours_port),
+        trial("handover::one_with_a_fixed_port_reloads_all_and_gets_its_answer", reloads_its_port),
         trial("handover::timers_servers_and_children_end_with_their_generation", leftovers),
         trial("handover::an_extension_that_reloads_all_gets_its_answer", reloads_itself),
         trial("handover::two_that_reload_at_once_get_their_answers", reload_at_once),
@@ -43,18 +46,23 @@ fn get(port: u16) -> Option<String> {
     answer.rsplit_once("\r\n\r\n").map(|(_, body)| body.to_owned())
 }
 
+/// An extension with the given tools, and a server that answers a version.
+fn server(port: u16, version: u32, tools: &str) -> String {
+    let before = format!(
+        "import http from \"node:http\";\n\
+         const server = http.createServer((_, response) => response.end(\"version {version}\"));\n\
+         await new Promise((resolve, reject) => {{\n\
+           server.on(\"error\", reject);\n\
+           server.listen({port}, \"127.0.0.1\", resolve);\n\
+         }});"
+    );
+    with_tools(&before, tools)
+}
+
 async fn fixed_port() {
     let port = free_port();
     let server = |version: u32| {
-        let before = format!(
-            "import http from \"node:http\";\n\
-             const server = http.createServer((_, response) => response.end(\"version {version}\"));\n\
-             await new Promise((resolve, reject) => {{\n\
-               server.on(\"error\", reject);\n\
-               server.listen({port}, \"127.0.0.1\", resolve);\n\
-             }});"
-        );
-        with_tools(&before, &format!("{{ name: \"version\", handler: () => \"{version}\" }}"))
+        server(port, version, &format!("{{ name: \"version\", handler: () => \"{version}\" }}"))
     };
     let world = World::new();
     world.extension("server", &server(1));
@@ -66,6 +74,36 @@ async fn fixed_port() {
         let wanted = format!("version {version}");
         until("the new generation serves", || get(port).as_deref() == Some(&*wanted)).await;
     }
+    world.close(session).await;
+}
+
+async fn neighbours_port() {
+    let port = free_port();
+    let world = World::new();
+    world.extension("owner", &server(port, 1, ""));
+    world.extension("wants", &versioned("version", 1));
+    let session = world.open(world.options()).await;
+    assert_eq!(get(port).as_deref(), Some("version 1"));
+    let tool = "{ name: \"version\", handler: () => \"2\" }";
+    world.extension("wants", &server(port, 2, tool));
+    let report = patiently("a refresh", session.refresh()).await;
+    assert_eq!(report.failed, ["project:wants"]);
+    let wants = &session.find("wants")[0];
+    assert_eq!((wants.status, wants.generation), (Status::Running, 1), "{:?}", wants.error);
+    assert_eq!(answer(&session, "version").await, "1");
+    assert_eq!(get(port).as_deref(), Some("version 1"));
+    world.close(session).await;
+}
+
+async fn reloads_its_port() {
+    let port = free_port();
+    let world = World::new();
+    world.extension("server", &server(port, 1, &reloading("reload_all")));
+    let session = world.open(world.options()).await;
+    assert_eq!(answer(&session, "reload_all").await, "reloaded");
+    // The port is free only when the call is over.
+    until_generation(&session, "server", 2).await;
+    assert_eq!(get(port).as_deref(), Some("version 1"));
     world.close(session).await;
 }
 
@@ -95,9 +133,14 @@ async fn leftovers() {
 }
 
 /// A tool that reloads everything and says so.
-fn reloader(tool: &str) -> String {
+fn reloading(tool: &str) -> String {
     let handler = "async () => { await session.rpc.extensions.reload(); return \"reloaded\"; }";
-    with_tools("", &format!("{{ name: \"{tool}\", handler: {handler} }}"))
+    format!("{{ name: \"{tool}\", handler: {handler} }}")
+}
+
+/// An extension with such a tool.
+fn reloader(tool: &str) -> String {
+    with_tools("", &reloading(tool))
 }
 
 async fn all_run(session: &Session) {

@@ -1,11 +1,20 @@
 //! Files change while extensions are at work.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 
+use async_trait::async_trait;
 use libtest_mimic::Trial;
+use serde_json::Value;
 use serde_json::json;
 use tenon_host::ExtensionInfo;
+use tenon_host::SessionOptions;
 use tenon_host::Status;
+use tenon_host::front::Decision;
+use tenon_host::front::Front;
 use tenon_host::session::CallError;
 use tenon_host::session::ToolCall;
 use tenon_host::session::ToolOutcome;
@@ -39,6 +48,8 @@ pub fn trials() -> Vec<Trial> {
         trial("reload::folders_come_and_go", come_and_go),
         trial("reload::the_first_extension_of_a_workspace", first),
         trial("reload::two_extensions_swap_the_names_of_their_tools", swap),
+        trial("reload::one_that_has_not_changed_keeps_its_tool_from_a_newcomer", kept),
+        trial("reload::every_content_that_was_not_reviewed_is_asked_about_once", review),
         trial("reload::a_port_that_somebody_else_has_keeps_the_last_good_one", foreign_port),
         trial("reload::a_restricted_extension_cannot_write_extensions", smuggling),
         trial("reload::a_name_that_is_taken_fails_the_newcomer_only", collision),
@@ -217,8 +228,8 @@ async fn unchanged() {
     world.extension("same", &versioned("same", 1));
     world.extension("changing", &versioned("version", 1));
     let session = world.live().await;
-    world.extension("same", &versioned("same", 1));
-    world.extension("changing", &versioned("version", 2));
+    world.replace("same", &versioned("same", 1));
+    world.replace("changing", &versioned("version", 2));
     until_answer(&session, "version", "2").await;
     // Looks at everything again: what was written before it is taken account of.
     let report = patiently("a refresh", session.refresh()).await;
@@ -288,13 +299,71 @@ async fn swap() {
     let world = World::new();
     world.extension("one", &versioned("left", 1));
     world.extension("two", &versioned("right", 2));
-    let session = world.live().await;
+    // Nobody looks before both are written.
+    let session = world.open(world.options()).await;
     world.extension("one", &versioned("right", 1));
     world.extension("two", &versioned("left", 2));
-    until_answer(&session, "right", "1").await;
-    until_answer(&session, "left", "2").await;
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "right").await, "1");
+    assert_eq!(answer(&session, "left").await, "2");
     for name in ["one", "two"] {
         assert!(session.find(name)[0].error.is_none(), "{:?}", session.find(name)[0].error);
+    }
+    world.close(session).await;
+}
+
+async fn kept() {
+    let world = World::new();
+    world.extension("newcomer", &versioned("mine", 1));
+    // Slow, so that the newcomer asks for the name while this one is being loaded again.
+    let slow = "await new Promise((resolve) => setTimeout(resolve, 500));";
+    world.extension("owner", &with_tools(slow, "{ name: \"taken\", handler: () => \"owner\" }"));
+    let session = world.open(world.options()).await;
+    let both = "{ name: \"mine\", handler: () => \"2\" },\
+        { name: \"taken\", handler: () => \"newcomer\" }";
+    world.extension("newcomer", &with_tools("", both));
+    let report = patiently("a reload", session.reload()).await;
+    assert_eq!(report.failed, ["project:newcomer"]);
+    assert_eq!(answer(&session, "taken").await, "owner");
+    assert_eq!(answer(&session, "mine").await, "1");
+    world.close(session).await;
+}
+
+/// A person who is asked about extensions, and approves them or not.
+#[derive(Default)]
+struct Person {
+    approves: AtomicBool,
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl Front for Person {
+    async fn request_permission(&self, request: &Value) -> Option<Decision> {
+        assert_eq!(request["kind"], "extension-review", "{request}");
+        let approves = self.approves.load(Ordering::Relaxed);
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Some(if approves { Decision::approve() } else { Decision::reject(None) })
+    }
+}
+
+async fn review() {
+    let world = World::new();
+    world.config("[trust]\nreview = true\n");
+    world.extension("reviewed", &versioned("version", 1));
+    let person = Arc::new(Person::default());
+    let asked = || person.asked.load(Ordering::Relaxed);
+    let mut options = SessionOptions { watch: true, ..world.options() };
+    options.front = Some(person.clone());
+    let session = world.open(options).await;
+    until("the person is asked", || asked() == 1).await;
+    patiently("a reload", session.reload()).await;
+    assert_eq!(info(&session, "reviewed").unwrap().status, Status::Untrusted);
+    person.approves.store(true, Ordering::Relaxed);
+    // What they did not want is now something else, and then something else again while it runs.
+    for version in 2..4 {
+        world.replace("reviewed", &versioned("version", version));
+        until_answer(&session, "version", &version.to_string()).await;
+        assert_eq!(asked(), version as usize);
     }
     world.close(session).await;
 }

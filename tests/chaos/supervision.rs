@@ -15,12 +15,14 @@ use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::call;
+use crate::world::make;
 use crate::world::patiently;
 use crate::world::until;
 use crate::world::until_answer;
 use crate::world::until_generation;
 use crate::world::until_info;
 use crate::world::versioned;
+use crate::world::wait_for;
 use crate::world::with_tools;
 
 /// The first pause before an extension is started again.
@@ -33,7 +35,12 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("supervision::a_crash_loop_slows_down_and_ends", crash_loop),
         trial("supervision::a_fixed_file_ends_a_crash_loop", fixed),
+        trial(
+            "supervision::a_crash_does_not_count_against_what_is_on_its_way",
+            replaced_one_crashes,
+        ),
         trial("supervision::one_crash_is_forgiven", one_crash),
+        trial("supervision::running_well_for_long_enough_forgives", well_again),
         trial("supervision::what_is_switched_off_stays_off_until_it_is_switched_on", switches),
         trial("supervision::logs_that_cannot_be_written_do_not_stop_the_session", no_log_folder),
         trial("supervision::a_full_disk_does_not_stop_the_session", full_disk),
@@ -97,10 +104,47 @@ async fn fixed() {
     world.close(session).await;
 }
 
+/// A tool that crashes the extension and never answers.
+const CRASH: &str = "{ name: \"crash\", handler: () => { setTimeout(() => { throw new Error(\"once\"); }); return new Promise(() => {}); } }";
+
+async fn replaced_one_crashes() {
+    let world = World::new();
+    world.extension("crashes", &with_tools("", CRASH));
+    let mut options = SessionOptions { watch: true, ..strict(&world) };
+    // It is not started again by us: what is on its way is there first.
+    options.timing.restart_after = Duration::from_secs(600);
+    let session = world.open(options).await;
+    let stalls = format!("{} {}", make("stalls"), wait_for("release"));
+    let fixed = with_tools(&stalls, "{ name: \"version\", handler: () => \"2\" }");
+    world.replace("crashes", &fixed);
+    world.marked("stalls").await;
+    let result = call(&session, "crash").await.unwrap();
+    assert!(result.text_result_for_llm.contains("once"), "{result:?}");
+    world.mark("release");
+    let info = until_generation(&session, "crashes", 2).await;
+    assert_eq!((info.failures, info.error.is_none()), (0, true));
+    assert_eq!(answer(&session, "version").await, "2");
+    world.close(session).await;
+}
+
+async fn well_again() {
+    let world = World::new();
+    world.extension("crashes", &with_tools("", CRASH));
+    let mut options = world.options();
+    options.timing.healthy_after = Duration::from_millis(100);
+    let session = world.open(options).await;
+    let result = call(&session, "crash").await.unwrap();
+    assert!(result.text_result_for_llm.contains("once"), "{result:?}");
+    until_info(&session, "crashes", "well again", |info| {
+        info.status == Status::Running && info.generation == 2 && info.failures == 0
+    })
+    .await;
+    world.close(session).await;
+}
+
 async fn one_crash() {
     let world = World::new();
-    let tools = "{ name: \"crash\", handler: () => { setTimeout(() => { throw new Error(\"once\"); }); return new Promise(() => {}); } }";
-    world.extension("crashes", &with_tools("", tools));
+    world.extension("crashes", &with_tools("", CRASH));
     let session = world.open(world.options()).await;
     let result = call(&session, "crash").await.unwrap();
     assert!(result.text_result_for_llm.contains("once"), "{result:?}");

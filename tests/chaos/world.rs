@@ -82,6 +82,13 @@ impl World {
         path
     }
 
+    /// Writes an extension's entry file at one go: nobody ever sees half of it.
+    pub fn replace(&self, name: &str, source: &str) {
+        let new = self.root().join(format!("{name}.new"));
+        std::fs::write(&new, source).unwrap();
+        std::fs::rename(new, self.folder(name).join("extension.mjs")).unwrap();
+    }
+
     /// Makes an empty file in the working directory, for extensions that wait for it.
     pub fn mark(&self, name: &str) {
         std::fs::write(self.cwd().join(name), "").unwrap();

@@ -1,10 +1,16 @@
 //! What one extension does stays its own: exit, directory, environment, output, signals, children.
 
+use std::time::Duration;
+use std::time::Instant;
+
 use serde_json::Value;
 use serde_json::json;
 use tenon_tests::Workspace;
 
 use crate::results::log_of;
+
+/// How long a process that was killed may take to be gone; only a failing test waits so long.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 const SDK: &str = "import { joinSession } from '@github/copilot-sdk/extension';\n";
 
@@ -87,6 +93,20 @@ fn an_extension_that_ignores_its_end_is_ended() {
     assert_eq!(workspace.answer("t", &json!({})), "done");
 }
 
+/// Whether a process is there. One that was killed and not yet waited for is a zombie, not alive.
+fn is_alive(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Waits until a process is gone. One that was killed may still be on its way out.
+fn until_dead(pid: i32) {
+    let begun = Instant::now();
+    while is_alive(pid) {
+        assert!(begun.elapsed() < PATIENCE, "process {pid} lives on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn child_processes_end_with_their_extension_unless_detached() {
     let workspace = Workspace::new().tool(
@@ -96,13 +116,8 @@ fn child_processes_end_with_their_extension_unless_detached() {
          return [spawn('sh', ['-c', 'sleep 300 & wait']).pid, kept.pid]",
     );
     let pids: Vec<i32> = serde_json::from_str(&workspace.answer("spawns", &json!({}))).unwrap();
-    let alive = |pid: i32| {
-        // A process that was killed and not yet waited for by init is a zombie, not alive.
-        std::fs::read_to_string(format!("/proc/{pid}/stat"))
-            .is_ok_and(|stat| !stat.contains(") Z "))
-    };
-    assert!(!alive(pids[0]));
-    assert!(alive(pids[1]));
+    until_dead(pids[0]);
+    assert!(is_alive(pids[1]));
     std::process::Command::new("kill").arg(pids[1].to_string()).status().unwrap();
 }
 
@@ -540,8 +555,7 @@ fn a_signal_to_the_program_ends_extensions_and_their_children() {
         .map(Result::unwrap)
         .collect();
     assert_eq!(lines[1], "exit");
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", lines[0]));
-    assert!(!stat.is_ok_and(|stat| !stat.contains(") Z ")), "the child lives on");
+    until_dead(lines[0].parse().unwrap());
 }
 
 #[test]

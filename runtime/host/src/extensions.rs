@@ -64,6 +64,13 @@ pub struct Extension {
     pub draining: Vec<Load>,
     /// The files that the newest load was made from, with the hash of what was in them.
     pub files: BTreeMap<PathBuf, String>,
+    /// Whether something else was on disk, when it was last looked at, than what the load that serves was
+    /// made from.
+    pub changed: bool,
+    /// The plan by which the load that serves makes room for the next, while that is waited for.
+    pub room: Option<u64>,
+    /// The hash of the content that the person was last asked about.
+    pub asked: Option<String>,
     /// How it has fared.
     pub record: Record,
     /// The tools it had when it last served, in case it comes back.
@@ -82,6 +89,9 @@ impl Extension {
             next: None,
             draining: Vec::new(),
             files: BTreeMap::new(),
+            changed: false,
+            room: None,
+            asked: None,
             record: Record::default(),
             had: Vec::new(),
             log: Log::default(),
@@ -96,7 +106,10 @@ impl Extension {
 
     /// Whether a load is on its way.
     pub fn is_starting(&self) -> bool {
-        self.next.is_some() || self.info.status == Status::Starting || self.record.returns_soon()
+        // A plan that was overtaken is not waited for.
+        let makes_room = self.room == Some(self.record.plan);
+        let starts = self.next.is_some() || self.info.status == Status::Starting;
+        starts || makes_room || self.record.returns_soon()
     }
 
     /// Whether it had a tool and is about to have it again.
@@ -183,9 +196,11 @@ impl State {
         extension.loads_mut().find(|load| load.generation == peer.generation)
     }
 
-    /// The extensions, but one, that are about to be replaced: a name they have may become free.
+    /// The extensions, but one, that are about to be replaced by something else: a name they have may become
+    /// free. One that is only loaded again keeps its names.
     pub fn leaving(&self, but: &Key) -> HashSet<String> {
-        let others = self.map.iter().filter(|(key, it)| *key != but && it.next.is_some());
+        let leaves = |it: &Extension| it.next.is_some() && it.changed;
+        let others = self.map.iter().filter(|(key, it)| *key != but && leaves(it));
         others.map(|(_, extension)| extension.info.id.clone()).collect()
     }
 
@@ -410,4 +425,27 @@ pub struct HandlerTarget<'a> {
     pub peer: Pinned<'a>,
     pub id: String,
     pub deadline: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_to_make_room_is_waited_for_until_it_is_overtaken() {
+        let found = Found {
+            scope: Scope::Project,
+            name: "x".to_owned(),
+            folder: "/x".into(),
+            entry: Err("there is none".to_owned()),
+            shadowed_by: None,
+        };
+        let mut extension = Extension::new(ExtensionInfo::new(&found), found);
+        extension.info.status = Status::Running;
+        assert!(!extension.is_starting());
+        extension.room = Some(extension.record.plan);
+        assert!(extension.is_starting());
+        extension.record.plan += 1;
+        assert!(!extension.is_starting());
+    }
 }

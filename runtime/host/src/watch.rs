@@ -113,15 +113,21 @@ impl Watcher {
     /// Replaces what is watched: `roots` are folders whose sub-folders are extensions, and need not
     /// exist; `files` are what extensions were loaded from, or wanted to be. Changes after this has
     /// returned are noticed; whoever read a file before looks at it once more.
-    pub fn watch(&self, roots: &[PathBuf], files: &BTreeSet<PathBuf>) {
+    pub fn watch(&self, roots: &[PathBuf], files: impl FnOnce() -> BTreeSet<PathBuf>) {
         let mut state = self.shared.state();
         // What changed since the last look would be lost with what was seen then.
         let changed = state.look();
         state.roots = roots.to_vec();
-        state.files = files.clone();
+        // Asked for under the lock, so that of two sets the newer one stays.
+        state.files = files();
         state.arm_all();
         drop(state);
         let _ = self.signals.send(if changed { Signal::Changed } else { Signal::Wake });
+    }
+
+    /// Something has changed, as was noticed elsewhere. It is told when it is quiet, like all else.
+    pub fn changed(&self) {
+        let _ = self.signals.send(Signal::Changed);
     }
 
     /// How changes are really noticed.

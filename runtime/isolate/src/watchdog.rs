@@ -139,7 +139,10 @@ struct Subject {
     turn: u32,
     /// The CPU time it had used when it was first seen in that turn, or asked.
     cpu: Duration,
+    /// When its child processes were last counted.
     counted_at: Option<Instant>,
+    /// Whether it has done something since then.
+    uncounted: bool,
     /// Whether its thread has a lower priority.
     lowered: bool,
 }
@@ -162,16 +165,19 @@ impl Subject {
         if doing != Doing::LongTurn && std::mem::take(&mut self.lowered) {
             priority::restore(self.thread);
         }
-        match doing {
-            Doing::Rest => return false,
-            Doing::Work => {}
-            Doing::LongTurn => self.judge_turn(),
+        let is_busy = doing != Doing::Rest;
+        if doing == Doing::LongTurn {
+            self.judge_turn();
         }
-        if self.counted_at.is_none_or(|at| now.duration_since(at) >= CHILDREN_INTERVAL) {
+        // Also at rest, if it came to rest too soon after the last count: what it started last still runs.
+        self.uncounted |= is_busy;
+        let is_due = self.counted_at.is_none_or(|at| now.duration_since(at) >= CHILDREN_INTERVAL);
+        if self.uncounted && is_due {
             self.counted_at = Some(now);
+            self.uncounted = false;
             self.judge_children();
         }
-        true
+        is_busy
     }
 
     fn find(&mut self) -> Doing {
@@ -295,6 +301,7 @@ pub fn watch(
         turn,
         cpu,
         counted_at,
+        uncounted: false,
         lowered: false,
     });
     if !std::mem::replace(&mut watched.is_running, true) {
@@ -357,6 +364,37 @@ mod tests {
             tokio::task::yield_now().await;
         }
         task.abort();
+    }
+
+    #[test]
+    fn what_was_done_before_a_rest_is_counted_at_rest() {
+        let flag = Arc::new(TurnFlag::new());
+        let mut subject = Subject {
+            id: 0,
+            terminator: Terminator::default(),
+            thread: 0,
+            clock: Arc::new(CpuClock::of_this_thread()),
+            signs: Signs::Turns(flag.clone()),
+            limits: limits::default_limits(),
+            turn: 0,
+            cpu: Duration::ZERO,
+            counted_at: None,
+            uncounted: false,
+            lowered: false,
+        };
+        let first = Instant::now();
+        drop(flag.enter());
+        assert!(subject.look(first));
+        assert_eq!(subject.counted_at, Some(first));
+        drop(flag.enter());
+        assert!(subject.look(first + CHILDREN_INTERVAL / 5));
+        assert_eq!(subject.counted_at, Some(first));
+        // It rests from now on; what it did last is looked at once.
+        let due = first + CHILDREN_INTERVAL;
+        assert!(!subject.look(due));
+        assert_eq!(subject.counted_at, Some(due));
+        assert!(!subject.look(due + CHILDREN_INTERVAL));
+        assert_eq!(subject.counted_at, Some(due));
     }
 
     #[test]

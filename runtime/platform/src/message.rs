@@ -146,6 +146,8 @@ pub enum CallKind {
     Canvas,
     /// A handler that answers requests, such as `onPermissionRequest`.
     Handler,
+    /// The platform itself: whether the extension listens on a port.
+    Listens,
 }
 
 impl CallKind {
@@ -157,6 +159,7 @@ impl CallKind {
             Self::Command => "command",
             Self::Canvas => "canvas",
             Self::Handler => "handler",
+            Self::Listens => "listens",
         }
     }
 }

@@ -120,8 +120,14 @@ fn text(body: &[u8]) -> Result<String, WireError> {
 }
 
 /// The kinds of calls, by their number on the wire.
-const KINDS: [CallKind; 5] =
-    [CallKind::Tool, CallKind::Hook, CallKind::Command, CallKind::Canvas, CallKind::Handler];
+const KINDS: [CallKind; 6] = [
+    CallKind::Tool,
+    CallKind::Hook,
+    CallKind::Command,
+    CallKind::Canvas,
+    CallKind::Handler,
+    CallKind::Listens,
+];
 
 impl Message for ToIsolate {
     fn write(&self, body: &mut Vec<u8>) -> u8 {

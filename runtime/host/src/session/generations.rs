@@ -30,9 +30,10 @@ const MAX_KEPT: usize = 4;
 impl Session {
     /// A load has joined and run as far as it can: it serves from now on.
     pub(super) fn became_ready(&self, peer: &Peer, report: ReadyReport) {
+        let mut has_failed = false;
         let replaced = {
             let mut state = self.0.extensions.lock();
-            match state.of(peer).map(|(_, slot)| slot) {
+            let replaced = match state.of(peer).map(|(_, slot)| slot) {
                 Some(Slot::Current) => None,
                 Some(Slot::Next) => match promote(&mut state, &peer.key) {
                     Ok(replaced) => replaced,
@@ -42,17 +43,25 @@ impl Session {
                     }
                 },
                 Some(Slot::Draining(_)) | None => return,
+            };
+            // Under the same lock, so that nobody takes it for one that still has to join.
+            if let Some((extension, Slot::Current)) = state.of(peer) {
+                if let Some(load) = &mut extension.current {
+                    load.ready_at = Some(std::time::Instant::now());
+                }
+                let ms = report.wall_us as f64 / 1000.0;
+                extension
+                    .mark(&format!("generation {} is ready after {ms:.1} ms", peer.generation));
+                extension.changed = false;
+                extension.info.ready = Some(report);
+                extension.info.status = Status::Running;
+                extension.info.error = None;
+                has_failed = extension.record.failures > 0;
             }
+            replaced
         };
-        if let Some((extension, Slot::Current)) = self.0.extensions.lock().of(peer) {
-            if let Some(load) = &mut extension.current {
-                load.ready_at = Some(std::time::Instant::now());
-            }
-            let ms = report.wall_us as f64 / 1000.0;
-            extension.mark(&format!("generation {} is ready after {ms:.1} ms", peer.generation));
-            extension.info.ready = Some(report);
-            extension.info.status = Status::Running;
-            extension.info.error = None;
+        if has_failed {
+            self.forgive_later(peer);
         }
         if let Some(replaced) = replaced {
             // What it had open is served by nobody any more.
@@ -61,6 +70,19 @@ impl Session {
         }
         self.0.extensions.announce();
         self.announce_offers();
+    }
+
+    /// Forgets that an extension has failed, if this load of it runs well for long enough.
+    fn forgive_later(&self, peer: &Peer) {
+        let (session, peer) = (self.downgrade(), peer.clone());
+        let healthy_after = self.0.options.timing.healthy_after;
+        self.0.runtime.spawn(async move {
+            tokio::time::sleep(healthy_after).await;
+            let Some(session) = session.upgrade() else { return };
+            if let Some((extension, Slot::Current)) = session.0.extensions.lock().of(&peer) {
+                extension.forget_failures();
+            }
+        });
     }
 
     /// A load was ready but cannot take over: it is ended, and the one before goes on.
@@ -257,9 +279,12 @@ pub(super) enum Plan {
     Nothing,
     /// It is started again: at once, or after a pause.
     Restart(std::time::Duration, u64),
-    /// The load that serves is ended first, then the new one is tried again: it wants something that only
-    /// one of them can have.
-    MakeRoom(u64),
+    /// If the load that serves has the port that the new one wants, it is ended first, and then the new one
+    /// is tried again.
+    MakeRoom {
+        port: u16,
+        number: u64,
+    },
 }
 
 impl Extension {
@@ -268,15 +293,22 @@ impl Extension {
         let Some(error) = error else { return Plan::Nothing };
         let port = ports::wanted(&error.what.message);
         self.blame(error);
-        let pid = self.current.as_ref().map(|load| load.isolate.pid());
-        let (Some(port), Some(pid)) = (port, pid) else { return Plan::Nothing };
-        if !ports::listens(pid, port) {
+        let (Some(port), Some(current)) = (port, &self.current) else { return Plan::Nothing };
+        if !ports::listens(current.isolate.pid(), port) {
             return Plan::Nothing;
         }
-        // Whoever waits for the outcome goes on waiting.
-        self.info.status = Status::Starting;
         self.record.plan += 1;
-        Plan::MakeRoom(self.record.plan)
+        let number = self.record.plan;
+        // Whoever waits for the outcome goes on waiting; unless it may be one of the calls that have to end
+        // before.
+        self.room = current.calls.is_empty().then_some(number);
+        Plan::MakeRoom { port, number }
+    }
+
+    /// It counts as one that has not failed.
+    pub(super) fn forget_failures(&mut self) {
+        self.record.failures = 0;
+        self.info.failures = 0;
     }
 
     /// The load that served, or was the first to, has ended.
@@ -315,7 +347,12 @@ impl Extension {
         if on_purpose || (!was_ready && !tried_before && host_died.is_none()) {
             return Plan::Nothing;
         }
-        let verdict = self.record.failed(ready_at, timing);
+        let verdict = if self.next.is_some() {
+            // What is on its way was forgiven before it was started: this failure is not its own.
+            Verdict::Restart(timing.restart_after)
+        } else {
+            self.record.failed(ready_at, timing)
+        };
         self.info.failures = self.record.failures;
         match verdict {
             Verdict::Restart(pause) => {

@@ -26,6 +26,7 @@ use crate::extensions::Extension;
 use crate::extensions::Key;
 use crate::extensions::Load;
 use crate::extensions::Peer;
+use crate::extensions::State;
 use crate::grants::GrantFolders;
 use crate::grants::Profile;
 use crate::isolates::Company;
@@ -150,11 +151,36 @@ impl Session {
         }
     }
 
-    /// Asks the person whether what is in an extension now may run.
+    /// Asks about an extension that still must not run, if what is in it now can be approved.
+    pub(super) fn ask_again(&self, found: &Found) {
+        if let Some(hash) = self.obstacle(found).and_then(|obstacle| obstacle.review) {
+            self.ask_for_review(&key_of(found), hash);
+        }
+    }
+
+    /// Whether an extension that must not run has a content that nobody was asked about.
+    pub(super) fn is_to_be_asked(&self, found: &Found) -> bool {
+        let review = self.obstacle(found).and_then(|obstacle| obstacle.review);
+        let state = self.0.extensions.lock();
+        let asked = state.map.get(&key_of(found)).and_then(|extension| extension.asked.as_ref());
+        self.0.options.front.is_some() && review.is_some() && review.as_ref() != asked
+    }
+
+    /// Asks the person whether what is in an extension now may run; once for every content.
     fn ask_for_review(&self, key: &Key, hash: String) {
         if self.0.options.front.is_none() {
             return;
         }
+        {
+            let mut state = self.0.extensions.lock();
+            let Some(extension) = state.map.get_mut(key) else { return };
+            if extension.asked.as_ref() == Some(&hash) {
+                return;
+            }
+            extension.asked = Some(hash.clone());
+        }
+        // A question about what was in it before is taken back.
+        self.0.extensions.announce();
         let (session, key) = (self.clone(), key.clone());
         self.0.runtime.spawn(async move {
             let request = json!({
@@ -163,8 +189,12 @@ impl Session {
                 "path": key.2,
                 "hash": hash,
             });
+            let is_stale = |state: &mut State| {
+                state.map.get(&key).is_none_or(|it| it.asked.as_ref() != Some(&hash))
+            };
             let decision = tokio::select! {
                 decision = session.ask_person_for_permission(&request) => decision,
+                () = session.0.extensions.until(is_stale) => return,
                 () = session.ending() => return,
             };
             if !decision.is_approved() {

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use std::time::Instant;
 
 use serde_json::json;
 use tenon_isolate::limits::DRAIN_CALLS_DEADLINE;
+use tenon_isolate::message::CallId;
+use tenon_isolate::message::CallKind;
 use tenon_isolate::message::LogLevel;
 
 use super::Loading;
@@ -34,6 +37,12 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long news of a reload wait for all of it. One extension that hangs does not keep back what the others
 /// have to offer.
 const ANNOUNCE_AFTER: Duration = Duration::from_millis(250);
+
+/// How long a load may take to say whether it listens on a port. It has it at hand, unless it computes.
+const LISTENS_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether a load that has to make room has finished its calls.
+const ROOM_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How long the watcher's list of files is left alone: many loads end at the same time.
 const REARM_AFTER: Duration = Duration::from_millis(10);
@@ -138,18 +147,29 @@ impl Session {
         let mut started = Vec::new();
         for found in &found {
             let key = key_of(found);
-            match self.what_changed(found) {
+            let change = self.what_changed(found);
+            match change {
                 Change::New => report.added.push(found.id()),
                 Change::None if which == Which::Changed => continue,
                 Change::None | Change::Content => report.reloaded.push(found.id()),
-                Change::StillBlocked => continue,
+                Change::StillBlocked => {
+                    // It may be another content than the one that was asked about.
+                    self.ask_again(found);
+                    continue;
+                }
             }
             if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
                 extension.record.forgive();
                 extension.info.failures = 0;
+                // What was changed and did not load has not been loaded yet.
+                extension.changed |= change != Change::None;
             }
             self.give_up_start(&key);
             self.add(found);
+            if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
+                // The load before may have ended since it was forgiven.
+                extension.forget_failures();
+            }
             if self.obstacle_status(found).is_none() {
                 started.push(key);
             }
@@ -215,7 +235,7 @@ impl Session {
         let (pause, number) = match plan {
             Plan::Nothing => return,
             Plan::Restart(pause, number) => (pause, number),
-            Plan::MakeRoom(number) => return self.plan_to_make_room(key, number),
+            Plan::MakeRoom { port, number } => return self.plan_to_make_room(key, port, number),
         };
         let (session, key) = (self.downgrade(), key.clone());
         self.0.runtime.spawn(async move {
@@ -225,11 +245,11 @@ impl Session {
         });
     }
 
-    fn plan_to_make_room(&self, key: &Key, number: u64) {
+    fn plan_to_make_room(&self, key: &Key, port: u16, number: u64) {
         let (session, key) = (self.clone(), key.clone());
         self.0.runtime.spawn(async move {
             tokio::select! {
-                () = session.make_room(&key, number) => {}
+                () = session.make_room(&key, port, number) => {}
                 () = session.ending() => {}
             }
         });
@@ -254,24 +274,38 @@ impl Session {
         self.add(&found);
     }
 
-    /// Ends the load that serves, so that what it holds is free, and tries the newest again.
-    async fn make_room(&self, key: &Key, number: u64) {
-        let is_planned = |state: &State| {
+    /// Ends the load that serves, so that its port is free, and tries the newest again; unless the port is
+    /// somebody else's.
+    async fn make_room(&self, key: &Key, port: u16, number: u64) {
+        let is_planned = |number: u64| {
+            let state = self.0.extensions.lock();
             state.map.get(key).is_some_and(|extension| extension.record.plan == number)
         };
+        let calls = || -> Vec<CallId> {
+            let state = self.0.extensions.lock();
+            let current = state.map.get(key).and_then(|extension| extension.current.as_ref());
+            current.map(|load| load.calls.keys().copied().collect()).unwrap_or_default()
+        };
+        let begun = calls();
+        let deadline = Instant::now() + DRAIN_CALLS_DEADLINE;
+        if !self.listens(key, port).await {
+            return self.keep_port(key, number);
+        }
         let reason = "it makes room for the newest, which wants a port that it has";
-        self.0.extensions.note(key, LogLevel::Info, format!("=== {reason} ==="));
-        let peer = {
-            let _alone = self.0.lifecycle.lock().await;
-            if !is_planned(&self.0.extensions.lock()) {
+        let peer = loop {
+            let alone = self.0.lifecycle.lock().await;
+            if !is_planned(number) {
                 return;
             }
-            let starting = (Status::Starting, LoadError::new(reason, None));
-            self.withdraw(key, Some(starting))
-        };
-        let number = number + 1;
-        let is_planned = |state: &State| {
-            state.map.get(key).is_some_and(|extension| extension.record.plan == number)
+            // One of them may be waiting for a reload, and would keep itself from ending.
+            let waits = calls().iter().any(|call| begun.contains(call));
+            if !waits || Instant::now() >= deadline {
+                self.0.extensions.note(key, LogLevel::Info, format!("=== {reason} ==="));
+                let starting = (Status::Starting, LoadError::new(reason, None));
+                break self.withdraw(key, Some(starting));
+            }
+            drop(alone);
+            tokio::time::sleep(ROOM_INTERVAL).await;
         };
         if let Some(peer) = peer {
             let done = self
@@ -283,13 +317,38 @@ impl Session {
         }
         // A session that ends starts nothing more, and somebody may have decided otherwise meanwhile.
         let _alone = self.0.lifecycle.lock().await;
-        if self.facts().ended || !is_planned(&self.0.extensions.lock()) {
+        if self.facts().ended || !is_planned(number + 1) {
             return;
         }
         let found = self.0.extensions.lock().map.get(key).map(|it| it.found.clone());
         if let Some(found) = found {
             self.add(&found);
         }
+    }
+
+    /// Whether the load that serves listens on a port. Its process does, but others are in there too; so it is
+    /// asked, and one that does not answer keeps what it has.
+    async fn listens(&self, key: &Key, port: u16) -> bool {
+        let generation = {
+            let state = self.0.extensions.lock();
+            state.map.get(key).and_then(|extension| Some(extension.current.as_ref()?.generation))
+        };
+        let Some(generation) = generation else { return false };
+        let peer = Peer { key: key.clone(), generation };
+        let payload = port.to_string();
+        let extensions = &self.0.extensions;
+        let asked = extensions.call_within(&peer, CallKind::Listens, LISTENS_DEADLINE, payload);
+        asked.await.is_ok_and(|answer| answer.as_bool() == Some(true))
+    }
+
+    /// The port is another's: nobody is helped if the load that serves ends, and nobody waits for it.
+    fn keep_port(&self, key: &Key, number: u64) {
+        if let Some(extension) = self.0.extensions.lock().map.get_mut(key)
+            && extension.room == Some(number)
+        {
+            extension.room = None;
+        }
+        self.0.extensions.announce();
     }
 
     /// Watches the places that extensions are in and the files they were loaded from.
@@ -333,34 +392,36 @@ impl Session {
             tokio::time::sleep(REARM_AFTER).await;
             let Some(session) = session.upgrade() else { return };
             session.0.rearming.store(false, Ordering::Release);
-            let checked = session.clone();
-            let rearm = move || checked.rearm();
-            // What changed before it was watched is found now; it may not be all yet.
-            if session.0.runtime.spawn_blocking(rearm).await.unwrap_or(false) {
-                tokio::time::sleep(session.debounce()).await;
-                session.report_refresh(session.refresh().await);
-            }
+            let runtime = session.0.runtime.clone();
+            runtime.spawn_blocking(move || session.rearm());
         });
     }
 
-    /// Watches what extensions were loaded from; true if something of it has changed since.
-    fn rearm(&self) -> bool {
-        let Some(watcher) = self.0.watcher.get() else { return false };
-        let files: BTreeSet<PathBuf> = {
+    /// Watches what extensions were loaded from, and sees to it that what has changed since is noticed.
+    fn rearm(&self) {
+        let Some(watcher) = self.0.watcher.get() else { return };
+        let files = || -> BTreeSet<PathBuf> {
             let state = self.0.extensions.lock();
             state.map.values().flat_map(|extension| extension.files.keys().cloned()).collect()
         };
         let roots: Vec<PathBuf> =
             self.0.places.roots.iter().map(|(_, root)| root.clone()).collect();
-        watcher.watch(&roots, &files);
+        watcher.watch(&roots, files);
         self.report_watching(watcher.problems());
         let found = self.find_all();
         let known = {
             let state = self.0.extensions.lock();
             state.map.values().filter(|it| it.info.status != Status::Draining).count()
         };
-        let changed = |found| matches!(self.what_changed(found), Change::New | Change::Content);
-        found.len() != known || found.iter().any(changed)
+        let changed = |found| match self.what_changed(found) {
+            Change::New | Change::Content => true,
+            Change::None => false,
+            Change::StillBlocked => self.is_to_be_asked(found),
+        };
+        if found.len() != known || found.iter().any(changed) {
+            // It may not be all yet.
+            watcher.changed();
+        }
     }
 
     /// Says what cannot be watched as it should, when that is news.

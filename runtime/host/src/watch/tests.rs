@@ -61,7 +61,7 @@ impl Scene {
 
     fn watch(&self) {
         let files = BTreeSet::from([self.path("repo/shared/util.mjs")]);
-        self.watcher.watch(&[self.root()], &files);
+        self.watcher.watch(&[self.root()], || files);
     }
 
     fn entry(&self) -> PathBuf {
@@ -214,7 +214,7 @@ fn an_imported_file_outside_the_extension_is_noticed() {
 fn an_import_that_was_missing_is_noticed_when_it_is_made() {
     let scene = Scene::new().furnished();
     let missing = scene.root().join("one/lib/missing.mjs");
-    scene.watcher.watch(&[scene.root()], &BTreeSet::from([missing.clone()]));
+    scene.watcher.watch(&[scene.root()], || BTreeSet::from([missing.clone()]));
     scene.write("repo/.github/extensions/one/lib/missing.mjs", "found");
     scene.wait_for_text(&missing, "found");
 }
@@ -275,6 +275,34 @@ fn what_changed_before_the_set_of_files_was_replaced_is_not_lost() {
     fs::write(scene.entry(), "second").unwrap();
     scene.watch();
     scene.wait_for_text(&scene.entry(), "second");
+}
+
+#[test]
+fn of_two_sets_of_files_the_one_that_was_read_last_is_watched() {
+    let scene = Scene::new().furnished();
+    let late = scene.path("repo/late/late.mjs");
+    scene.write("repo/late/late.mjs", "first");
+    let (watcher, roots) = (&scene.watcher, [scene.root()]);
+    let (begins, begun) = mpsc::channel();
+    let slow = || {
+        begins.send(()).unwrap();
+        std::thread::sleep(SILENCE);
+        BTreeSet::new()
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| watcher.watch(&roots, slow));
+        begun.recv().unwrap();
+        watcher.watch(&roots, || BTreeSet::from([late.clone()]));
+    });
+    fs::write(&late, "second").unwrap();
+    scene.wait_for_text(&late, "second");
+}
+
+#[test]
+fn what_was_noticed_elsewhere_is_told() {
+    let scene = Scene::new().furnished();
+    scene.watcher.changed();
+    scene.wait_until(|| true);
 }
 
 #[test]

@@ -9,6 +9,16 @@ const session = await joinSession({
     { name: "write", description: "Writes a file", handler: ({ file, text }) => writeFileSync(file, text) },
     { name: "git_sees", description: "What git itself sees", handler: () => git("log", "--format=%s") + git("status", "--porcelain") },
     {
+      name: "init",
+      description: "Makes a repository, and has everybody loaded again in it",
+      handler: async () => {
+        git("init", "--quiet");
+        git("add", "--all");
+        git("commit", "--quiet", "-m", "The beginning");
+        await session.rpc.extensions.reload();
+      },
+    },
+    {
       name: "checkpoints",
       description: "Lists checkpoints without their times, once the turn has ended for everybody",
       handler: async () => {
@@ -25,9 +35,3 @@ const session = await joinSession({
   },
 });
 if (existsSync(".git/HEAD")) await session.log("there is a repository");
-session.on("test.init", () => {
-  git("init", "--quiet");
-  git("add", "--all");
-  git("commit", "--quiet", "-m", "The beginning");
-  session.rpc.extensions.reload();
-});
