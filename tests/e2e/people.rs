@@ -2,12 +2,16 @@
 
 use std::io::BufRead;
 use std::io::BufReader;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
+use std::time::Instant;
 
 use serde_json::Value;
 use serde_json::json;
@@ -17,14 +21,45 @@ use tenon_tests::Workspace;
 const GREETER: &str = "import { joinSession } from '@github/copilot-sdk/extension';\n\
     await joinSession({ tools: [{ name: 'greet', description: 'Greets', handler: () => 'hi' }] });\n";
 
+/// Says a secret that it asks for, and where it keeps its data.
+const KEEPER: &str = "import { joinSession } from '@github/copilot-sdk/extension';\n\
+    import fs from 'node:fs';\n\
+    const data = process.env.TENON_EXTENSION_DATA;\n\
+    fs.mkdirSync(data, { recursive: true });\n\
+    fs.writeFileSync(data + '/kept', '');\n\
+    await joinSession({ requestedEnvironmentVariables: ['KEEPER_TOKEN'], tools: [{ name: 'tell',\n\
+      description: 'Tells', handler: () => `${process.env.KEEPER_TOKEN} ${data}` }] });\n";
+
 /// The program without `--trust`, which the workspace's own commands have.
 fn distrustful(workspace: &Workspace, args: &[&str]) -> Run {
+    Run::new(distrustful_command(workspace, args).output().unwrap())
+}
+
+fn distrustful_command(workspace: &Workspace, args: &[&str]) -> Command {
     let home = workspace.home();
     let mut command = Command::new(tenon_tests::tenon());
     command.args(args).current_dir(workspace.cwd()).env_clear().stdin(Stdio::null());
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("HOME", home.parent().unwrap()).env("TENON_HOME", &home);
-    Run::new(command.output().unwrap())
+    command
+}
+
+/// Lets an extension have its secret, as if the person had said yes before.
+fn let_have(workspace: &Workspace, id: &str, folder: &Path, secret: &str) {
+    let approvals = json!({ format!("{id} {}", folder.display()): [[secret]] });
+    workspace.home_file("environment-approvals.json", approvals.to_string());
+}
+
+/// What is remembered of secrets that were given.
+fn approvals(workspace: &Workspace) -> String {
+    std::fs::read_to_string(workspace.home().join("environment-approvals.json")).unwrap()
+}
+
+/// Everything in the folder of the user's extensions, also what is hidden.
+fn in_users_folder(workspace: &Workspace) -> Vec<PathBuf> {
+    let folder = workspace.home().join("extensions");
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
 }
 
 /// How long a program may say nothing before the test gives up: it hangs.
@@ -67,6 +102,14 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -177,6 +220,165 @@ fn an_extension_is_installed_replaced_and_removed() {
     assert_eq!(run.code, 0, "{run:#?}");
     assert!(!workspace.home().join("extensions/greeter").exists());
     assert!(workspace.cwd().join("source/greeter/extension.mjs").is_file());
+}
+
+#[test]
+fn an_extension_that_is_removed_leaves_nothing_behind() {
+    for scope in ["user", "project"] {
+        let workspace = Workspace::new().env("KEEPER_TOKEN", "hush");
+        let install = |source: &str| {
+            let mut args = vec!["ext", "install", source, "--no-check", "--json"];
+            args.extend((scope == "project").then_some("--project"));
+            PathBuf::from(workspace.run(&args).json()["folder"].as_str().unwrap())
+        };
+        workspace.file("one/keeper/extension.mjs", KEEPER);
+        workspace.file("two/keeper/extension.mjs", KEEPER);
+        let folder = install("one/keeper");
+        assert_eq!(workspace.run(&["call", "tell"]).code, 1);
+        let_have(&workspace, &format!("{scope}:keeper"), &folder, "KEEPER_TOKEN");
+        let answer = workspace.answer("tell", &json!({}));
+        let data = PathBuf::from(answer.strip_prefix("hush ").unwrap());
+        let log = workspace.run(&["ext", "logs", "keeper", "--json"]).json()["file"].clone();
+        let log = PathBuf::from(log.as_str().unwrap());
+        let aside = log.with_extension("log.1");
+        std::fs::write(&aside, "").unwrap();
+        // One that another extension might have.
+        let other = log.with_extension("log-b.log");
+        std::fs::write(&other, "").unwrap();
+        assert!(data.join("kept").exists() && log.exists(), "{data:?} {log:?}");
+
+        let run = workspace.run(&["ext", "remove", "keeper", "--yes"]);
+        assert_eq!(run.code, 0, "{run:#?}");
+        for gone in [&folder, &data, &log, &aside] {
+            assert!(!gone.exists(), "{gone:?}");
+            assert!(run.stdout.contains(gone.to_str().unwrap()), "{gone:?}: {}", run.stdout);
+        }
+        assert!(run.stdout.contains("secrets that it was given are forgotten"), "{}", run.stdout);
+        assert!(other.exists());
+        assert_eq!(approvals(&workspace), "{}\n");
+
+        assert_eq!(install("two/keeper"), folder);
+        let run = workspace.run(&["call", "tell"]);
+        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{run:#?}");
+    }
+}
+
+#[test]
+fn what_a_removed_extension_says_at_its_end_leaves_no_log() {
+    let workspace = Workspace::new();
+    let source = format!("{GREETER}process.on('SIGTERM', () => console.log('last words'));\n");
+    workspace.home_file("extensions/greeter/extension.mjs", source);
+    let mut top = Running::start(&workspace, &["ext", "top", "--json"]);
+    top.line();
+    let log = workspace.home().join("logs/user-greeter.log");
+    wait_until("there is a log", || log.exists());
+    let run = workspace.run(&["ext", "remove", "greeter", "--yes"]);
+    assert_eq!(run.code, 0, "{run:#?}");
+    top.until("\"extensions\":[]");
+    assert!(!log.exists());
+}
+
+#[test]
+fn secrets_are_not_inherited_by_another_extension_of_the_same_name() {
+    let workspace = Workspace::new().env("KEEPER_TOKEN", "hush");
+    let folder = workspace.home().join("extensions/keeper");
+    workspace.file("one/keeper/extension.mjs", KEEPER);
+    workspace.file("two/keeper/extension.mjs", KEEPER);
+    let install = |source: &str| {
+        workspace.run(&["ext", "install", source, "--no-check", "--replace", "--json"]).json()
+    };
+    let says = || workspace.run(&["call", "tell"]).stdout;
+    install("one/keeper");
+    let_have(&workspace, "user:keeper", &folder, "KEEPER_TOKEN");
+    assert!(says().starts_with("hush "));
+    // A newer one of the same.
+    assert_eq!(install("one/keeper")["secrets_forgotten"], false);
+    assert!(says().starts_with("hush "));
+    assert_eq!(install("two/keeper")["secrets_forgotten"], true);
+    assert_eq!(says(), "");
+    // One that came after another was deleted by hand.
+    let_have(&workspace, "user:keeper", &folder, "KEEPER_TOKEN");
+    assert!(says().starts_with("hush "));
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(install("two/keeper")["secrets_forgotten"], true);
+    assert_eq!(says(), "");
+    // What cannot be forgotten keeps the newcomer out.
+    workspace.home_file("environment-approvals.json", "{");
+    let run = workspace.run(&["ext", "install", "one/keeper", "--no-check", "--replace"]);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(run.stderr.contains("environment-approvals.json is damaged"), "{}", run.stderr);
+    let run = workspace.run(&["ext", "remove", "keeper", "--yes"]);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(folder.is_dir());
+}
+
+#[test]
+fn two_of_the_users_extensions_with_one_name_share_what_they_keep() {
+    let workspace = Workspace::new();
+    let copilot = workspace.home().parent().unwrap().join(".copilot/extensions/same");
+    std::fs::create_dir_all(&copilot).unwrap();
+    std::fs::write(copilot.join("extension.mjs"), GREETER).unwrap();
+    workspace.home_file("extensions/same/extension.mjs", GREETER);
+    let data = workspace.home_file("extension-data/user/same/kept", "");
+    let remove = || workspace.run(&["ext", "remove", "same", "--yes", "--json"]);
+    // A name that is in both means the one that is used.
+    let run = workspace.run(&["ext", "remove", "user:same", "--yes", "--json"]);
+    assert_eq!(run.json()["also_removed"], json!([]));
+    assert!(data.exists());
+    assert_eq!(remove().json()["also_removed"], json!([data.parent().unwrap()]));
+    assert!(!data.exists());
+}
+
+#[test]
+fn an_interrupted_install_leaves_nothing_behind() {
+    let workspace = Workspace::new();
+    let fetching = workspace.cwd().join("fetching");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *' fetch '*) touch '{}'; exec sleep 600 ;; esac\n",
+        fetching.display()
+    );
+    let git = workspace.file("bin/git", script);
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", git.parent().unwrap().display());
+    // As a terminal does it: to everybody in the group. And as `kill` does: to the program alone.
+    for (signal, to_group) in [(libc::SIGINT, true), (libc::SIGTERM, false)] {
+        let mut command = workspace.command(&["ext", "install", "https://example.org/x.git"]);
+        command.env("PATH", &path).process_group(0);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        wait_until("git fetches", || fetching.exists());
+        assert_eq!(in_users_folder(&workspace).len(), 1);
+        let process = child.id().cast_signed();
+        // SAFETY: the process and its group are ours, and it was not waited for.
+        unsafe { libc::kill(if to_group { -process } else { process }, signal) };
+        wait_until("the program ends", || child.try_wait().unwrap().is_some());
+        let run = Run::new(child.wait_with_output().unwrap());
+        assert_eq!(run.code, 130, "{run:#?}");
+        assert!(run.stderr.contains("error: interrupted"), "{}", run.stderr);
+        assert_eq!(in_users_folder(&workspace), [""; 0].map(PathBuf::from));
+        std::fs::remove_file(&fetching).unwrap();
+    }
+}
+
+#[test]
+fn an_install_that_is_interrupted_on_trial_leaves_nothing_behind() {
+    let workspace = Workspace::new();
+    let loaded = workspace.cwd().join("loaded");
+    let source = format!(
+        "import fs from 'node:fs'; fs.writeFileSync({loaded:?}, '');\n\
+         await new Promise((resolve) => setTimeout(resolve, 600_000));\n"
+    );
+    workspace.file("source/slow/extension.mjs", source);
+    let mut command = workspace.command(&["ext", "install", "source/slow"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the extension is loaded", || loaded.exists());
+    // SAFETY: the process is ours, and it was not waited for.
+    unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) };
+    wait_until("the program ends", || child.try_wait().unwrap().is_some());
+    let run = Run::new(child.wait_with_output().unwrap());
+    assert_eq!(run.code, 130, "{run:#?}");
+    assert_eq!(in_users_folder(&workspace), [""; 0].map(PathBuf::from));
 }
 
 #[test]
@@ -310,6 +512,47 @@ fn what_is_not_trusted_is_not_even_checked() {
 }
 
 #[test]
+fn no_variable_makes_folders_of_a_repository_the_users_own() {
+    let workspace = Workspace::new();
+    let proof = workspace.cwd().join("executed");
+    let source = format!("import fs from 'fs'; fs.writeFileSync({proof:?}, '');\n{GREETER}");
+    workspace.file("extensions/evil/extension.mjs", &source);
+    workspace.file("sub/extensions/evil/extension.mjs", &source);
+    for name in ["COPILOT_HOME", "TENON_HOME"] {
+        for value in ["", ".", "sub"] {
+            let mut command = distrustful_command(&workspace, &["ext", "list", "--json"]);
+            let run = Run::new(command.env(name, value).output().unwrap());
+            assert!(!proof.exists() && !run.stdout.contains("evil"), "{name}={value}: {run:#?}");
+            let refused = run.stderr.contains(&format!("{name} is not an absolute path: {value}"));
+            assert_eq!(refused, !value.is_empty(), "{name}={value}: {run:#?}");
+        }
+    }
+    // Nor does a home that is seen from elsewhere.
+    let mut command = distrustful_command(&workspace, &["ext", "list", "--json"]);
+    command.args(["--cwd", "repo", "--home", "sub"]).current_dir(workspace.cwd().parent().unwrap());
+    let run = Run::new(command.output().unwrap());
+    assert!(!proof.exists() && !run.stdout.contains("evil"), "{run:#?}");
+}
+
+#[test]
+fn names_of_folders_do_nothing_to_the_terminal() {
+    let workspace = Workspace::new();
+    let folder = workspace.cwd().join("odd\x1b]0;owned\x07\nfolder");
+    std::fs::create_dir_all(folder.join(".git")).unwrap();
+    let extension = folder.join(".github/extensions/odd\x1b[2J");
+    std::fs::create_dir_all(&extension).unwrap();
+    std::fs::write(extension.join("extension.mjs"), GREETER).unwrap();
+    for args in [&["trust"][..], &["trust", "--list"], &["doctor"], &["trust", "--revoke"]] {
+        let mut command = distrustful_command(&workspace, args);
+        // Else all that looks like a colour would be left out.
+        let run = command.current_dir(&folder).env("CLICOLOR_FORCE", "1").output().unwrap();
+        let run = Run::new(run);
+        assert!(run.stdout.contains("odd\\u{1b}]0;owned\\u{7}"), "{args:?}: {run:#?}");
+        assert!(!run.stdout.contains("\x1b]") && !run.stdout.contains("\x1b[2J"), "{run:#?}");
+    }
+}
+
+#[test]
 fn where_review_is_asked_for_a_change_takes_the_permission_away() {
     let workspace = Workspace::new().extension("greeter", GREETER);
     workspace.home_file("config.toml", "[trust]\nreview = true\n");
@@ -400,13 +643,7 @@ fn what_a_killed_session_leaves_behind_is_removed() {
 }
 
 #[test]
-fn every_command_for_people_has_examples() {
-    let workspace = Workspace::new();
-    let ext = ["new", "check", "reload", "enable", "disable", "install", "remove", "logs", "top"];
-    let ext = ext.map(|name| vec!["ext", name, "--help"]);
-    for command in ext.into_iter().chain([vec!["trust", "--help"], vec!["doctor", "--help"]]) {
-        let help = workspace.run(&command).stdout;
-        assert!(help.contains("Examples:"), "{command:?}: {help}");
-    }
-    assert!(!workspace.run(&["--help"]).stdout.contains("isolate-host"));
+fn help_is_for_people() {
+    let help = Workspace::new().run(&["--help"]).stdout;
+    assert!(help.contains("tenon run -a claude") && !help.contains("isolate-host"), "{help}");
 }

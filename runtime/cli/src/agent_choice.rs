@@ -333,7 +333,7 @@ fn go_back(workspace: &mut Workspace, record: &SessionRecord) -> Result<(), CliE
     std::env::set_current_dir(&cwd)
         .map_err(|error| CliError::new(format!("{} cannot be entered: {error}", cwd.display())))?;
     if cwd != workspace.cwd {
-        output::note(format_args!("{DIM}in {}, where it began{DIM:#}", cwd.display()));
+        output::note(format_args!("{DIM}in {}, where it began{DIM:#}", workspace::shown(&cwd)));
     }
     workspace.cwd = cwd;
     Ok(())

@@ -1,5 +1,6 @@
 //! Where the program works, and the session for it.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -28,6 +29,7 @@ use crate::output;
 use crate::output::BOLD;
 use crate::output::Progress;
 use crate::output::YELLOW;
+use crate::terminal::sanitise::visible;
 
 /// The directory the program works in, and where extensions are looked for.
 pub struct Workspace {
@@ -46,19 +48,18 @@ impl Workspace {
     pub fn of(args: &Args) -> Result<Self, CliError> {
         let cwd = match &args.cwd {
             Some(cwd) => cwd.clone(),
-            None => std::env::current_dir().map_err(|error| {
-                CliError::new(format!("the current directory is gone: {error}"))
-            })?,
+            None => current_directory()?,
         };
         let cwd = directory("--cwd", &cwd)?;
+        // Before the directory is entered: none of these is seen from there.
+        let home = home(args)?;
+        let user_folders = user_folders(&home)?;
         // Where threads cannot have directories of their own, this one is everybody's.
         std::env::set_current_dir(&cwd).map_err(|error| {
             CliError::new(format!("{} cannot be entered: {error}", cwd.display()))
         })?;
         let folders: Result<Vec<_>, _> =
             args.extension_folders.iter().map(|folder| directory("--extensions", folder)).collect();
-        let home = home(args)?;
-        let user_folders = user_folders(&home);
         Ok(Self { cwd, user_folders, home, extension_folders: folders? })
     }
 
@@ -120,7 +121,7 @@ impl Workspace {
             "{YELLOW}This repository has extensions, which can do what you can do:{YELLOW:#} {}\n\
              Trust {BOLD}{}{BOLD:#} and let them run, now and later?",
             names.join(", "),
-            self.root().display()
+            shown(self.root())
         );
         let yes = output::confirm(&question).unwrap_or(false);
         if yes {
@@ -243,19 +244,32 @@ async fn loaded(session: Session) -> Result<Session, CliError> {
     }
 }
 
+/// What the program ends with if it was interrupted in what it was asked to do, as shells have it: 128 and
+/// the number of SIGINT.
+pub const INTERRUPTED: u8 = 130;
+
 /// Set once somebody wants the program to end.
 static STOP: OnceLock<watch::Sender<bool>> = OnceLock::new();
 
 /// Waits until somebody wants the program to end, so that extensions can be ended first. Whoever asks after
 /// that is told at once: no signal is lost between two who wait.
 pub async fn interruption() {
-    let stop = STOP.get_or_init(|| {
+    // The sender is never dropped.
+    let _ = stop().subscribe().wait_for(|stop| *stop).await;
+}
+
+/// Whether somebody wants the program to end, for what cannot wait for it. From the first question on,
+/// whoever asks has to end the program.
+pub fn is_interrupted() -> bool {
+    *stop().borrow()
+}
+
+fn stop() -> &'static watch::Sender<bool> {
+    STOP.get_or_init(|| {
         let stop = watch::Sender::new(false);
         tokio::spawn(listen(stop.clone(), signals()));
         stop
-    });
-    // The sender is never dropped.
-    let _ = stop.subscribe().wait_for(|stop| *stop).await;
+    })
 }
 
 /// The signals that want the program to end; none if they cannot be had, and they end it the plain way.
@@ -274,13 +288,31 @@ async fn listen(stop: watch::Sender<bool>, mut signals: Vec<Signal>) {
     stop.send_replace(true);
 }
 
-/// Tenon's own folder.
+/// Where the program was started: whoever asks first has not entered any other directory yet.
+fn started_in() -> Result<PathBuf, CliError> {
+    static STARTED_IN: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(folder) = STARTED_IN.get() {
+        return Ok(folder.clone());
+    }
+    let folder = current_directory()?;
+    Ok(STARTED_IN.get_or_init(|| folder).clone())
+}
+
+fn current_directory() -> Result<PathBuf, CliError> {
+    std::env::current_dir()
+        .map_err(|error| CliError::new(format!("the current directory is gone: {error}")))
+}
+
+/// Tenon's own folder. On the command line it is seen from where the program was started, and not from the
+/// workspace: a repository must not bring a home along.
 pub fn home(args: &Args) -> Result<PathBuf, CliError> {
-    let home = args
-        .home
-        .clone()
-        .or_else(|| std::env::var_os("TENON_HOME").map(PathBuf::from))
-        .or_else(|| std::env::home_dir().map(|home| home.join(".tenon")))
+    match &args.home {
+        Some(home) if home.is_absolute() => return Ok(std::path::absolute(home)?),
+        Some(home) => return Ok(std::path::absolute(started_in()?.join(home))?),
+        None => {}
+    }
+    let home = from_variable("TENON_HOME", std::env::var_os("TENON_HOME"))?
+        .or_else(|| users_home().map(|home| home.join(".tenon")))
         .ok_or_else(|| {
             CliError::new("there is no home directory").hint("set TENON_HOME or pass --home DIR")
         })?;
@@ -288,13 +320,36 @@ pub fn home(args: &Args) -> Result<PathBuf, CliError> {
 }
 
 /// Tenon's own folder, and Copilot's, where the user may already have extensions.
-fn user_folders(home: &Path) -> Vec<PathBuf> {
-    let copilot = std::env::var_os("COPILOT_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".copilot")));
+fn user_folders(home: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let copilot = from_variable("COPILOT_HOME", std::env::var_os("COPILOT_HOME"))?
+        .or_else(|| users_home().map(|home| home.join(".copilot")));
     let mut folders = vec![home.to_owned()];
     folders.extend(copilot.filter(|folder| folder != home));
-    folders
+    Ok(folders)
+}
+
+/// The folder that a variable names; none if the variable is empty. What is in there counts as the user's own,
+/// so it is one folder, wherever the program is started: a relative path would lead into the repository.
+fn from_variable(name: &str, value: Option<OsString>) -> Result<Option<PathBuf>, CliError> {
+    let Some(folder) = value.filter(|value| !value.is_empty()).map(PathBuf::from) else {
+        return Ok(None);
+    };
+    if folder.is_absolute() {
+        return Ok(Some(folder));
+    }
+    Err(CliError::new(format!("{name} is not an absolute path: {}", folder.display()))
+        .hint(format!("set {name} to a path that begins with /, or unset it")))
+}
+
+/// The user's home, for the same reason only where it is one folder.
+fn users_home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}
+
+/// A path as a person reads it. Names of folders come from repositories that nobody trusts yet, and a
+/// terminal obeys what is written to it.
+pub fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).replace('\n', "\\u{a}")
 }
 
 /// A folder that is there, without links.
@@ -329,4 +384,28 @@ fn nothing_in(places: &Places) -> CliError {
     }
     CliError::new(message)
         .hint("an extension is a folder with an extension.mjs in one of these places")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_names_one_folder_or_none() {
+        let read = |value: Option<&str>| from_variable("COPILOT_HOME", value.map(OsString::from));
+        assert_eq!(read(None).unwrap(), None);
+        assert_eq!(read(Some("")).unwrap(), None);
+        assert_eq!(read(Some("/a/b")).unwrap(), Some(PathBuf::from("/a/b")));
+        for relative in [".", "..", "a", "./a", "~/a", " "] {
+            let error = read(Some(relative)).unwrap_err();
+            assert!(error.message().contains("COPILOT_HOME is not an absolute path"), "{relative}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_one_harmless_line() {
+        let path = Path::new("/a\x1b]0;x\x07/b\nc\u{202e}d");
+        assert_eq!(shown(path), "/a\\u{1b}]0;x\\u{7}/b\\u{a}c\\u{202e}d");
+        assert_eq!(shown(Path::new("/grüße/世界")), "/grüße/世界");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::DirEntry;
 use std::io::ErrorKind;
@@ -108,8 +109,20 @@ pub fn find(places: &Places, trusted: bool) -> Vec<Found> {
 /// One extension, by its folder; `None` if there is no entry file in it.
 pub fn find_one(scope: Scope, folder: &Path) -> Option<Found> {
     let entry = entry_file(folder)?;
-    let name = folder.file_name()?.to_string_lossy().into_owned();
+    let name = readable(folder.file_name()?);
     Some(Found { scope, name, folder: folder.to_owned(), entry, shadowed_by: None })
+}
+
+/// A folder's name as it can be shown anywhere. Names come from repositories that nobody trusts yet, and a
+/// terminal obeys control characters.
+fn readable(name: &OsStr) -> String {
+    let is_obeyed =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut out = String::new();
+    for c in name.to_string_lossy().chars() {
+        if is_obeyed(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out
 }
 
 fn find_in(scope: Scope, root: &Path) -> Vec<Found> {
@@ -136,7 +149,7 @@ fn examine(scope: Scope, root: &Path, entry: &DirEntry) -> Option<Found> {
         Some(problem) => Err(problem),
         None => entry_file(&folder)?,
     };
-    let name = entry.file_name().to_string_lossy().into_owned();
+    let name = readable(&entry.file_name());
     Some(Found { scope, name, folder, entry: entry_file, shadowed_by: None })
 }
 

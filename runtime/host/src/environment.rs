@@ -7,9 +7,15 @@ use crate::config::ExtensionConfig;
 use crate::grants::Profile;
 
 /// Words that make a variable a secret when its name, split at underscores, contains one.
-const SECRET_WORDS: [&str; 12] = [
+const SECRET_WORDS: [&str; 18] = [
     "TOKEN",
+    "TOKENS",
     "KEY",
+    "KEYS",
+    "AUTH",
+    "COOKIE",
+    "CREDS",
+    "PASS",
     "SECRET",
     "SECRETS",
     "PASSWORD",
@@ -128,6 +134,9 @@ mod tests {
             "GH_PAT",
             "github_token",
             "PGPASSWORD",
+            "DB_PASS",
+            "API_KEYS",
+            "NPM_CONFIG__AUTH",
         ] {
             assert!(is_secret(name), "{name}");
         }

@@ -21,6 +21,11 @@ pub use error::InstallError;
 pub use source::Source;
 
 use crate::discovery::ENTRY_FILES;
+use crate::discovery::Found;
+use crate::discovery::Scope;
+use crate::extension::hash;
+use crate::log_files::KEPT_LOG_FILES;
+use crate::log_files::LogFiles;
 use crate::scaffold::check_name;
 use crate::trust;
 use copy::Bounds;
@@ -44,6 +49,9 @@ const BOUNDS: Bounds = Bounds { files: MAX_INSTALL_FILES, bytes: MAX_INSTALL_BYT
 pub struct InstallRecord {
     /// A path, or the address of a git repository without passwords.
     pub source: String,
+    /// The extension's folder inside the source, where it is not the source itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The branch, tag or commit that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -74,34 +82,57 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> InstallError {
     |source| InstallError::Io { path, source }
 }
 
-/// Installs an extension into `into`, a folder of extensions.
-///
-/// `inside` is the extension's folder within the source, `name` what it is to be called; both are found out
-/// if they are not given. With `replace` an extension of that name is replaced, else it is an error.
-/// `validate` looks at the files before they get their place, and may refuse them.
+/// What is to be installed, and where.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Where it comes from.
+    pub source: &'a Source,
+    /// The extension's folder within the source; found out if it is not given.
+    pub inside: Option<&'a Path>,
+    /// What it is to be called; found out if it is not given.
+    pub name: Option<&'a str>,
+    /// The folder of extensions that it is put into.
+    pub into: &'a Path,
+    /// Whether an extension of that name is replaced; else it is an error.
+    pub replace: bool,
+    /// Whether somebody wants the program to end. It is asked again and again.
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+/// An extension that is about to get its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// Its files, where they were made ready.
+    pub files: &'a Path,
+    /// Its name.
+    pub name: &'a str,
+    /// The folder that it will have.
+    pub folder: &'a Path,
+    /// Whether the one that it replaces came from the same place. Else it is another extension, to which
+    /// nothing was granted yet.
+    pub same_source: bool,
+}
+
+/// Installs an extension. `validate` looks at it before it gets its place, and may refuse it.
 pub fn install(
-    source: &Source,
-    inside: Option<&Path>,
-    name: Option<&str>,
-    into: &Path,
-    replace: bool,
-    validate: &mut dyn FnMut(&Path) -> Result<(), String>,
+    wanted: &Wanted<'_>,
+    validate: &mut dyn FnMut(&Candidate<'_>) -> Result<(), String>,
 ) -> Result<Installed, InstallError> {
-    install_within(BOUNDS, source, inside, name, into, replace, validate)
+    install_within(BOUNDS, wanted, validate)
 }
 
 fn install_within(
     bounds: Bounds,
-    source: &Source,
-    inside: Option<&Path>,
-    name: Option<&str>,
-    into: &Path,
-    replace: bool,
-    validate: &mut dyn FnMut(&Path) -> Result<(), String>,
+    wanted: &Wanted<'_>,
+    validate: &mut dyn FnMut(&Candidate<'_>) -> Result<(), String>,
 ) -> Result<Installed, InstallError> {
-    if let Some(name) = name {
+    let Wanted { source, into, is_stopped, .. } = *wanted;
+    if let Some(name) = wanted.name {
         // Before anything is fetched.
         check_name(name)?;
+    }
+    if is_stopped() {
+        return Err(InstallError::Interrupted);
     }
     staging::sweep(into, SystemTime::now());
     let staging = Staging::new(into, "install").map_err(io(into))?;
@@ -109,12 +140,12 @@ fn install_within(
         Source::Folder(folder) => (folder.clone(), None, None),
         Source::Git { url, reference } => {
             let folder = staging.path().join("repository");
-            let commit = source::check_out(url, reference.as_deref(), &folder)?;
+            let commit = source::check_out(url, reference.as_deref(), &folder, is_stopped)?;
             (folder, reference.clone(), Some(commit))
         }
     };
-    let found = locate(source, &root, inside)?;
-    let name = match name {
+    let found = locate(source, &root, wanted.inside)?;
+    let name = match wanted.name {
         Some(name) => name.to_owned(),
         None if found == root => source.name().unwrap_or_default(),
         None => found.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -122,18 +153,27 @@ fn install_within(
     check_name(&name)?;
     let folder = into.join(&name);
     let exists = fs::symlink_metadata(&folder).is_ok();
-    if exists && !replace {
+    if exists && !wanted.replace {
         return Err(InstallError::Exists { path: folder });
     }
+    let path = path_inside(&root, &found);
+    let is_same = |old: InstallRecord| old.source == source.to_string() && old.path == path;
+    let same_source = record(&folder).is_some_and(is_same);
     refuse_into_itself(&found, staging.path())?;
     // One level down: a repository may have any name.
     let ready = staging.path().join("ready");
     fs::create_dir(&ready).map_err(io(&ready))?;
     let ready = ready.join(&name);
     copy::copy(&found, &ready, bounds)?;
-    validate(&ready).map_err(|why| InstallError::Refused { why })?;
+    let candidate = Candidate { files: &ready, name: &name, folder: &folder, same_source };
+    let valid = validate(&candidate);
+    if is_stopped() {
+        return Err(InstallError::Interrupted);
+    }
+    valid.map_err(|why| InstallError::Refused { why })?;
     let record = InstallRecord {
         source: source.to_string(),
+        path,
         reference,
         commit,
         hash: trust::content_hash(&ready).map_err(io(&ready))?,
@@ -145,9 +185,13 @@ fn install_within(
     Ok(Installed { name, folder, replaced: exists, record })
 }
 
-/// Gives what is ready its place. What has the place is moved aside, and back if that fails.
+/// Gives what is ready its place. What has the place changes over with it in one step, so that one of them
+/// is always there; where that cannot be done, it is moved aside, and back if the rest fails.
 fn put_in_place(ready: &Path, folder: &Path, aside: Option<&Path>) -> Result<(), InstallError> {
     if let Some(aside) = aside {
+        if exchange(ready, folder).is_ok() {
+            return Ok(());
+        }
         fs::rename(folder, aside).map_err(io(folder))?;
     }
     fs::rename(ready, folder).map_err(|source| {
@@ -163,6 +207,32 @@ fn put_in_place(ready: &Path, folder: &Path, aside: Option<&Path>) -> Result<(),
             _ => InstallError::Io { path: folder.to_owned(), source },
         }
     })
+}
+
+/// Lets two folders change places in one step. Not every file system can do that.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> std::io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let one = std::ffi::CString::new(one.as_os_str().as_bytes())?;
+    let other = std::ffi::CString::new(other.as_os_str().as_bytes())?;
+    let here = libc::AT_FDCWD;
+    // SAFETY: both texts end with a zero and outlive the call, which keeps nothing of them.
+    let done =
+        unsafe { libc::renameat2(here, one.as_ptr(), here, other.as_ptr(), libc::RENAME_EXCHANGE) };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_one: &Path, _other: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// Where in its source an extension is, as it is recorded; `None` if it is the source.
+fn path_inside(root: &Path, found: &Path) -> Option<String> {
+    let inside = found.strip_prefix(root).ok()?.components();
+    // However it was written: `./a` is `a`.
+    let inside: PathBuf = inside.filter(|part| matches!(part, Component::Normal(_))).collect();
+    (!inside.as_os_str().is_empty()).then(|| inside.to_string_lossy().into_owned())
 }
 
 /// The extension's folder in a source.
@@ -258,8 +328,45 @@ pub fn remove(folder: &Path) -> Result<(), InstallError> {
     staging.delete().map_err(io(&path))
 }
 
+/// What an extension has outside of its folder, if it is there: its data, its log and what was put aside of
+/// it. Asked before it is removed, for a log may be named after where the folder is. `root` is that of the
+/// repository.
+pub fn belongings(home: &Path, root: &Path, extension: &Found) -> Vec<PathBuf> {
+    let Found { scope, name, folder, .. } = extension;
+    let data = home.join("extension-data").join(scope.to_string());
+    // Where a session lets them keep it.
+    let data = match scope {
+        Scope::Project => data.join(&hash(root.as_os_str().as_encoded_bytes())[..16]).join(name),
+        _ => data.join(name),
+    };
+    let log = LogFiles::new(home).file_for(*scope, name, folder);
+    let aside = (1..KEPT_LOG_FILES).map(|number| {
+        let mut path = log.clone().into_os_string();
+        path.push(format!(".{number}"));
+        PathBuf::from(path)
+    });
+    let mut all: Vec<_> = [data, log.clone()].into_iter().chain(aside).collect();
+    all.retain(|path| fs::symlink_metadata(path).is_ok());
+    all
+}
+
+/// Deletes [`belongings`]. Of a link only the link is deleted.
+pub fn delete_belongings(belongings: &[PathBuf]) -> Result<(), InstallError> {
+    for path in belongings {
+        let is_folder = fs::symlink_metadata(path).is_ok_and(|data| data.is_dir());
+        let deleted = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        match deleted {
+            // Somebody else has done it.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            deleted => deleted.map_err(io(path))?,
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::os::unix::fs::symlink;
     use std::process::Command;
 
@@ -289,8 +396,30 @@ mod tests {
             Source::Folder(self.temp.path().join(path))
         }
 
+        fn wanted<'a>(&'a self, source: &'a Source) -> Wanted<'a> {
+            Wanted {
+                source,
+                inside: None,
+                name: None,
+                into: &self.into,
+                replace: false,
+                is_stopped: &|| false,
+            }
+        }
+
         fn install(&self, source: &Source) -> Result<Installed, InstallError> {
-            install(source, None, None, &self.into, false, &mut |_| Ok(()))
+            install(&self.wanted(source), &mut |_| Ok(()))
+        }
+
+        /// Replaces what is there; whether that was from the same source.
+        fn replace(&self, source: &Source) -> bool {
+            let mut same = None;
+            let mut look = |candidate: &Candidate<'_>| {
+                same = Some(candidate.same_source);
+                Ok(())
+            };
+            install(&Wanted { replace: true, ..self.wanted(source) }, &mut look).unwrap();
+            same.unwrap()
         }
 
         fn installed(&self) -> Vec<String> {
@@ -353,8 +482,8 @@ mod tests {
         for reference in ["v1", &newest] {
             let source = Source::parse(&format!("{url}#{reference}")).unwrap();
             let name = format!("at-{}", &reference[..2]);
-            let done =
-                install(&source, None, Some(&name), &place.into, false, &mut |_| Ok(())).unwrap();
+            let wanted = Wanted { name: Some(&name), ..place.wanted(&source) };
+            let done = install(&wanted, &mut |_| Ok(())).unwrap();
             let text = fs::read_to_string(done.folder.join("extension.mjs")).unwrap();
             assert_eq!(text == "// one\n", reference == "v1", "{text}");
             assert_eq!(done.record.reference.as_deref(), Some(reference));
@@ -382,16 +511,12 @@ mod tests {
         place.file("src/.github/extensions/two/extension.cjs", "");
         let error = place.install(&place.folder("src")).unwrap_err().to_string();
         assert!(error.contains(".github/extensions/two, one"), "{error}");
-        let two = Path::new(".github/extensions/two");
-        let done = install(
-            &place.folder("src"),
-            Some(two),
-            Some("second"),
-            &place.into,
-            false,
-            &mut |_| Ok(()),
-        );
-        assert_eq!(done.unwrap().name, "second");
+        let two = Path::new("./.github/extensions/two");
+        let source = place.folder("src");
+        let wanted = Wanted { inside: Some(two), name: Some("second"), ..place.wanted(&source) };
+        let done = install(&wanted, &mut |_| Ok(())).unwrap();
+        assert_eq!(done.name, "second");
+        assert_eq!(done.record.path.as_deref(), Some(".github/extensions/two"));
         let error = place.install(&place.folder("src/docs")).unwrap_err().to_string();
         assert!(error.contains("extension.mjs"), "{error}");
     }
@@ -405,8 +530,8 @@ mod tests {
         let other = place.temp.path().join("other");
         for path in [Path::new("../other"), Path::new("link"), Path::new("none"), &other] {
             let source = place.folder("src");
-            let error = install(&source, Some(path), None, &place.into, false, &mut |_| Ok(()));
-            let error = error.unwrap_err();
+            let wanted = Wanted { inside: Some(path), ..place.wanted(&source) };
+            let error = install(&wanted, &mut |_| Ok(())).unwrap_err();
             assert!(matches!(error, InstallError::NotInside { .. }), "{error}");
         }
         // Nor is an extension found there.
@@ -430,11 +555,12 @@ mod tests {
         place.file("home/extensions/a/extension.mjs", "old");
         let source = place.folder("src/a");
         let mut seen = String::new();
-        let mut refuse = |folder: &Path| {
-            seen = folder.display().to_string();
+        let mut refuse = |candidate: &Candidate<'_>| {
+            seen = candidate.files.display().to_string();
             Err("it does not load".to_owned())
         };
-        let error = install(&source, None, None, &place.into, true, &mut refuse).unwrap_err();
+        let wanted = Wanted { replace: true, ..place.wanted(&source) };
+        let error = install(&wanted, &mut refuse).unwrap_err();
         assert!(error.to_string().contains("it does not load"), "{error}");
         assert!(seen.ends_with("/a"), "{seen}");
         assert_eq!(place.installed(), ["a"]);
@@ -450,7 +576,8 @@ mod tests {
         let error = place.install(&place.folder("src/a")).unwrap_err();
         assert!(matches!(error, InstallError::Exists { .. }), "{error}");
         let source = place.folder("src/a");
-        let done = install(&source, None, None, &place.into, true, &mut |_| Ok(())).unwrap();
+        let wanted = Wanted { replace: true, ..place.wanted(&source) };
+        let done = install(&wanted, &mut |_| Ok(())).unwrap();
         assert!(done.replaced);
         assert_eq!(fs::read_to_string(done.folder.join("extension.mjs")).unwrap(), "new");
         assert!(!done.folder.join("more.mjs").exists());
@@ -469,13 +596,82 @@ mod tests {
     }
 
     #[test]
+    fn one_that_is_replaced_changes_places_in_one_step() {
+        let place = Place::new();
+        place.file("home/extensions/a/extension.mjs", "old");
+        place.file("ready/extension.mjs", "new");
+        let (ready, aside) = (place.temp.path().join("ready"), place.temp.path().join("aside"));
+        let folder = place.into.join("a");
+        put_in_place(&ready, &folder, Some(&aside)).unwrap();
+        assert_eq!(fs::read_to_string(folder.join("extension.mjs")).unwrap(), "new");
+        let can_exchange = exchange(&ready, &folder).is_ok();
+        if can_exchange {
+            // It was not moved aside in between, and is back now.
+            assert!(!aside.exists());
+            assert_eq!(fs::read_to_string(folder.join("extension.mjs")).unwrap(), "old");
+        }
+        // Nor is a link followed.
+        let link = place.into.join("link");
+        symlink(place.temp.path(), &link).unwrap();
+        put_in_place(&folder, &link, Some(&place.temp.path().join("another"))).unwrap();
+        assert!(!fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn it_is_told_whether_the_old_one_came_from_the_same_place() {
+        let place = Place::new();
+        place.file("src/a/extension.mjs", "");
+        place.file("other/a/extension.mjs", "");
+        place.file("home/extensions/a/extension.mjs", "written by hand");
+        let (one, other) = (place.folder("src/a"), place.folder("other/a"));
+        assert!(!place.replace(&one));
+        assert!(place.replace(&one));
+        assert!(!place.replace(&other));
+        assert!(place.replace(&other));
+        // The same extension, but as one of several in a source.
+        assert!(!place.replace(&place.folder("other")));
+        remove(&place.into.join("a")).unwrap();
+        assert!(!place.replace(&place.folder("other")));
+    }
+
+    #[test]
+    fn what_is_interrupted_leaves_nothing_and_keeps_what_was_there() {
+        let place = Place::new();
+        place.file("src/a/extension.mjs", "new");
+        place.file("home/extensions/a/extension.mjs", "old");
+        let source = place.folder("src/a");
+        let stopped = Cell::new(true);
+        let is_stopped = || stopped.get();
+        let wanted = Wanted { replace: true, is_stopped: &is_stopped, ..place.wanted(&source) };
+        let error = install(&wanted, &mut |_| panic!("it was begun")).unwrap_err();
+        assert!(matches!(error, InstallError::Interrupted), "{error}");
+        for valid in [Ok(()), Err("interrupted".to_owned())] {
+            stopped.set(false);
+            let mut stop = |_: &Candidate<'_>| {
+                stopped.set(true);
+                valid.clone()
+            };
+            let error = install(&wanted, &mut stop).unwrap_err();
+            assert!(matches!(error, InstallError::Interrupted), "{error}");
+        }
+        assert_eq!(place.installed(), ["a"]);
+        assert_eq!(fs::read_to_string(place.into.join("a/extension.mjs")).unwrap(), "old");
+        // Nor is anything left of a fetch.
+        let source = Source::parse(&place.repository()).unwrap();
+        let asked = Cell::new(0);
+        let is_stopped = || asked.replace(asked.get() + 1) > 0;
+        let wanted = Wanted { is_stopped: &is_stopped, ..place.wanted(&source) };
+        let error = install(&wanted, &mut |_| Ok(())).unwrap_err();
+        assert!(matches!(error, InstallError::Interrupted), "{error}");
+        assert_eq!(place.installed(), ["a"]);
+    }
+
+    #[test]
     fn more_than_the_limits_is_refused_and_leaves_nothing() {
         let place = Place::new();
         place.file("src/a/extension.mjs", "0123456789");
         let source = place.folder("src/a");
-        let install = |bounds| {
-            install_within(bounds, &source, None, None, &place.into, false, &mut |_| Ok(()))
-        };
+        let install = |bounds| install_within(bounds, &place.wanted(&source), &mut |_| Ok(()));
         let error = install(Bounds { files: 0, bytes: 100 }).unwrap_err();
         assert!(error.to_string().contains("more than 0 files"), "{error}");
         let error = install(Bounds { files: 9, bytes: 9 }).unwrap_err();
@@ -515,5 +711,38 @@ mod tests {
         remove(&place.into.join("none")).unwrap_err();
         assert_eq!(place.installed(), ["c"]);
         assert!(place.temp.path().join("src/b/extension.mjs").exists());
+    }
+    #[test]
+    fn belongings_are_those_of_one_extension_and_links_in_them_are_not_followed() {
+        let place = Place::new();
+        let home = place.temp.path().join("home");
+        let extension = |scope, name: &str| Found {
+            scope,
+            name: name.to_owned(),
+            folder: place.into.join(name),
+            entry: Err(String::new()),
+            shadowed_by: None,
+        };
+        place.file("home/extension-data/user/a/deep/data", "");
+        place.file("home/extension-data/user/ab/data", "");
+        place.file("kept/data", "");
+        symlink(place.temp.path().join("kept"), home.join("extension-data/user/c")).unwrap();
+        for name in ["user-a.log", "user-a.log.1", "user-a.log.2", "user-a.log-b.log"] {
+            place.file(&format!("home/logs/{name}"), "");
+        }
+        let of = |scope, name: &str| belongings(&home, &home, &extension(scope, name));
+        let all = of(Scope::User, "a");
+        let relative: Vec<_> = all.iter().map(|path| path.strip_prefix(&home).unwrap()).collect();
+        let expected =
+            ["extension-data/user/a", "logs/user-a.log", "logs/user-a.log.1", "logs/user-a.log.2"];
+        assert_eq!(relative, expected.map(Path::new));
+        assert!(of(Scope::Project, "a").is_empty());
+        delete_belongings(&all).unwrap();
+        delete_belongings(&all).unwrap();
+        delete_belongings(&of(Scope::User, "c")).unwrap();
+        assert!(of(Scope::User, "a").is_empty() && of(Scope::User, "c").is_empty());
+        assert!(place.temp.path().join("kept/data").exists());
+        assert!(home.join("extension-data/user/ab/data").exists());
+        assert!(home.join("logs/user-a.log-b.log").exists());
     }
 }

@@ -29,6 +29,7 @@ use crate::output::Progress;
 use crate::output::RED;
 use crate::output::YELLOW;
 use crate::output::count;
+use crate::terminal::sanitise::visible;
 use crate::workspace;
 use crate::workspace::Workspace;
 
@@ -249,19 +250,21 @@ async fn sessions(home: &Path) -> Vec<Check> {
     checks
 }
 
+/// Prints one. Paths and reasons in it are of repositories that nobody trusts, too.
 fn print(check: &Check) {
     let (mark, style) = match check.state {
         State::Ok => ("ok  ", GREEN),
         State::Warn => ("warn", YELLOW),
         State::Fail => ("FAIL", RED),
     };
-    let mut lines = check.text.lines();
+    let text = visible(&check.text);
+    let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     output::line(format_args!("{style}{mark}{style:#}  {BOLD}{:<14}{BOLD:#}  {first}", check.name));
     let indent = " ".repeat(22);
     lines.for_each(|line| output::line(format_args!("{indent}{line}")));
     if let Some(hint) = &check.hint {
-        for line in hint.lines() {
+        for line in visible(hint).lines() {
             output::line(format_args!("{indent}{DIM}{line}{DIM:#}"));
         }
     }

@@ -22,6 +22,7 @@ use crate::output::Table;
 use crate::output::YELLOW;
 use crate::workspace::Workspace;
 use crate::workspace::directory;
+use crate::workspace::shown;
 
 pub fn run(args: &Args, trust: &TrustArgs) -> Result<ExitCode, CliError> {
     let mut workspace = Workspace::of(args)?;
@@ -51,7 +52,7 @@ fn give(args: &Args, workspace: &Workspace, store: &TrustStore) -> Result<ExitCo
         output::json(&json!({ "folder": root, "trusted": true, "extensions": names }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::line(format_args!("{GREEN}trusted{GREEN:#} {BOLD}{}{BOLD:#}", root.display()));
+    output::line(format_args!("{GREEN}trusted{GREEN:#} {BOLD}{}{BOLD:#}", shown(root)));
     if names.is_empty() {
         output::line(format_args!("  {DIM}it has no extensions yet{DIM:#}"));
     } else {
@@ -73,7 +74,7 @@ fn revoke(args: &Args, store: &TrustStore, path: &Path) -> Result<ExitCode, CliE
         return Ok(ExitCode::SUCCESS);
     }
     let said = if was { "no longer trusted" } else { "was not trusted" };
-    output::line(format_args!("{YELLOW}{said}{YELLOW:#} {BOLD}{}{BOLD:#}", root.display()));
+    output::line(format_args!("{YELLOW}{said}{YELLOW:#} {BOLD}{}{BOLD:#}", shown(root)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,7 +92,7 @@ fn list(args: &Args, store: &TrustStore) -> Result<ExitCode, CliError> {
     for folder in folders {
         let note = if folder.is_there { "" } else { "gone, or another one now" };
         table.row(vec![
-            (folder.path.display().to_string(), BOLD),
+            (shown(&folder.path), BOLD),
             (folder.trusted_at, Style::new()),
             (note.to_owned(), YELLOW),
         ]);
@@ -126,7 +127,7 @@ fn review(
         found.id(),
         &hash[..12]
     ));
-    output::line(format_args!("  {}", found.folder.display()));
+    output::line(format_args!("  {}", shown(&found.folder)));
     if !Config::read(&workspace.home).is_ok_and(|config| config.trust.review) {
         output::line(format_args!(
             "  {DIM}it counts once config.toml says{DIM:#} [trust] review = true"

@@ -95,6 +95,9 @@ pub enum InstallError {
         /// What is wrong with it.
         why: String,
     },
+    /// Somebody wanted the program to end before it was in place.
+    #[error("interrupted")]
+    Interrupted,
     /// No extension is there.
     #[error("{path} is not the folder of an extension")]
     NotAnExtension {

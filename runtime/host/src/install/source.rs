@@ -1,10 +1,16 @@
 //! Where an extension is installed from: a folder, or a git repository.
 
 use std::fmt;
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::path::PathBuf;
+use std::process::Child;
 use std::process::Command;
+use std::process::ExitStatus;
 use std::process::Stdio;
+use std::time::Duration;
+use std::time::Instant;
 
 use super::InstallError;
 
@@ -26,6 +32,15 @@ const MISLEADING: [&str; 6] = [
 
 /// The lines of git's complaint that are passed on; before them it tells what it did.
 const COMPLAINT_LINES: usize = 5;
+
+/// How often git is looked after: whether it has ended, and whether it should.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How long git has to end itself and its helpers; it deletes what it had begun.
+const END_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The signals by which people and systems end programs.
+const END_SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// Where an extension comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,13 +153,15 @@ fn hide_secrets(url: &str) -> String {
     }
 }
 
-/// Gets the files of one commit into `folder`, which is made; returns the commit.
+/// Gets the files of one commit into `folder`, which is made; returns the commit. What git says is put
+/// beside it for as long.
 pub(super) fn check_out(
     url: &str,
     reference: Option<&str>,
     folder: &Path,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<String, InstallError> {
-    let git = |args: &[&str]| run_git(url, folder, args);
+    let git = |args: &[&str]| run_git(url, folder, args, is_stopped);
     std::fs::create_dir(folder)
         .map_err(|source| InstallError::Io { path: folder.to_owned(), source })?;
     // A template may bring hooks.
@@ -166,12 +183,30 @@ pub(super) fn check_out(
 }
 
 /// Runs git without a terminal, without hooks, and with plain transports only.
-fn run_git(url: &str, folder: &Path, args: &[&str]) -> Result<String, InstallError> {
+fn run_git(
+    url: &str,
+    folder: &Path,
+    args: &[&str],
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<String, InstallError> {
+    let failed = |said| InstallError::Git { source_text: hide_secrets(url), said };
+    // Files, and not pipes: those end only with the last helper that has them.
+    let [answer, complaint] = ["answer", "complaint"].map(|name| folder.with_file_name(name));
+    let make = |path: &Path| {
+        File::create(path).map_err(|source| InstallError::Io { path: path.to_owned(), source })
+    };
+    let read = |path: &Path| {
+        std::fs::read(path)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .map_err(|source| InstallError::Io { path: path.to_owned(), source })
+    };
     let mut command = Command::new("git");
     for name in MISLEADING {
         command.env_remove(name);
     }
-    let output = command
+    // In our process group: what the terminal sends to the program reaches git and its helpers too, and
+    // ssh may ask for a passphrase there.
+    let mut child = command
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_ALLOW_PROTOCOL", PROTOCOLS)
         .args(["-c", "core.hooksPath=/dev/null"])
@@ -180,24 +215,59 @@ fn run_git(url: &str, folder: &Path, args: &[&str]) -> Result<String, InstallErr
         .args(args)
         .current_dir(folder)
         .stdin(Stdio::null())
-        .output()
-        .map_err(|error| InstallError::Git {
-            source_text: hide_secrets(url),
-            said: match error.kind() {
-                std::io::ErrorKind::NotFound => "git is not installed".to_owned(),
-                _ => format!("git could not be started: {error}"),
-            },
+        .stdout(make(&answer)?)
+        .stderr(make(&complaint)?)
+        .spawn()
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => failed("git is not installed".to_owned()),
+            _ => failed(format!("git could not be started: {error}")),
         })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let ended = wait(&mut child, is_stopped)
+        .map_err(|error| failed(format!("git cannot be waited for: {error}")))?;
+    let Some(status) = ended else { return Err(InstallError::Interrupted) };
+    if status.success() {
+        return Ok(read(&answer)?.trim().to_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).replace(url, &hide_secrets(url));
+    // What ends us may have reached git first.
+    if is_stopped() || status.signal().is_some_and(|signal| END_SIGNALS.contains(&signal)) {
+        return Err(InstallError::Interrupted);
+    }
+    let said = read(&complaint)?.replace(url, &hide_secrets(url));
     let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    let said = match lines.as_slice() {
-        [] => format!("git ended with {}", output.status),
+    Err(failed(match lines.as_slice() {
+        [] => format!("git ended with {status}"),
         lines => lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("\n"),
-    };
-    Err(InstallError::Git { source_text: hide_secrets(url), said })
+    }))
+}
+
+/// Waits for git to end; `None` if it was ended because somebody wants the program to end.
+fn wait(child: &mut Child, is_stopped: &dyn Fn() -> bool) -> std::io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if is_stopped() {
+            end(child);
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Ends git: the terminal's signal may have done so, but not every signal comes from a terminal.
+fn end(child: &mut Child) {
+    // SAFETY: the process is ours and was not waited for, so the number is still its own.
+    unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
+    let told = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) {
+        if told.elapsed() > END_PATIENCE {
+            // Nothing more can be done about one that does not end even so.
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use tenon_isolate::message::RequestId;
 
 use super::Session;
 use super::approvals::Approvals;
+use super::approvals::identity;
 use super::own_tools;
 use super::pending::Kind;
 use crate::environment;
@@ -34,7 +35,7 @@ impl Session {
         let wanted = self.hidden_variables(key, &registration.requested_environment_variables);
         let names: Vec<String> = wanted.keys().cloned().collect();
         let approvals = Approvals::of(&self.0.options.home);
-        let identity = self.identity(key);
+        let identity = identity(key);
         if wanted.is_empty() || approvals.holds(&identity, &names) {
             let joined = self.register(peer, registration, &wanted);
             return self.answer(peer, request, joined);
@@ -102,11 +103,6 @@ impl Session {
             .into_iter()
             .filter(|(name, _)| asked.contains(name) && !visible.contains_key(name))
             .collect()
-    }
-
-    /// An extension, told apart from those of the same name in other repositories.
-    fn identity(&self, key: &Key) -> String {
-        format!("{}:{} {}", key.0, key.1, key.2.display())
     }
 
     /// Takes over what an extension offers, or says why not.

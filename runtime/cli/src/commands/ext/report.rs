@@ -7,16 +7,21 @@ use crate::output::CYAN;
 use crate::output::DIM;
 use crate::output::GREEN;
 use crate::output::RED;
+use crate::terminal::sanitise::clean;
 
 /// An error with its place and the line it points at.
 pub fn print_error(error: &LoadError, indent: &str) {
     let what = &error.what;
-    for text in what.message.lines() {
+    for text in clean(&what.message).lines() {
         output::line(format_args!("{indent}{RED}{text}{RED:#}"));
     }
     if let (Some(file), Some(line), Some(column)) = (&what.file, what.line, what.column) {
-        output::line(format_args!("{indent}{DIM}-->{DIM:#} {CYAN}{file}:{line}:{column}{CYAN:#}"));
+        output::line(format_args!(
+            "{indent}{DIM}-->{DIM:#} {CYAN}{}:{line}:{column}{CYAN:#}",
+            clean(file)
+        ));
         if let Some(source) = &what.source_line {
+            let source = clean(source);
             let number = line.to_string();
             let gutter = " ".repeat(number.len());
             let before: String = source
@@ -29,6 +34,6 @@ pub fn print_error(error: &LoadError, indent: &str) {
         }
     }
     if let Some(hint) = &error.hint {
-        output::line(format_args!("{indent}{GREEN}hint{GREEN:#}: {hint}"));
+        output::line(format_args!("{indent}{GREEN}hint{GREEN:#}: {}", clean(hint)));
     }
 }

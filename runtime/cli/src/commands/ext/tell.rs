@@ -9,6 +9,7 @@ use tenon_host::control::Request;
 
 use crate::output::BOLD;
 use crate::output::DIM;
+use crate::workspace;
 
 /// What a live session answered.
 #[derive(Debug, Serialize)]
@@ -37,7 +38,7 @@ impl Told {
 /// A session in a few words.
 pub fn heading(id: &str, pid: u32, cwd: &std::path::Path) -> String {
     let short: String = id.chars().take(8).collect();
-    format!("{BOLD}session {short}{BOLD:#}  {DIM}pid {pid}  {}{DIM:#}", cwd.display())
+    format!("{BOLD}session {short}{BOLD:#}  {DIM}pid {pid}  {}{DIM:#}", workspace::shown(cwd))
 }
 
 /// Asks each session for the same, one after the other.
