@@ -37,14 +37,21 @@ impl PolicyFront {
         Self { mode, roots: roots.into_iter().map(resolve).collect(), front }
     }
 
-    /// Whether something is read in the workspace. Links count as where they lead.
+    /// Whether something is read in the workspace, and nothing elsewhere.
     fn reads_inside(&self, request: &Value) -> bool {
-        let (Some(path), Some(cwd)) = (request["path"].as_str(), self.roots.first()) else {
-            return false;
+        let inside = |path: &Value| path.as_str().is_some_and(|path| self.is_inside(path));
+        let all_inside = match request["fileNames"].as_array() {
+            Some(paths) => !paths.is_empty() && paths.iter().all(inside),
+            None => inside(&request["path"]),
         };
+        vocabulary::is_read(request) && all_inside
+    }
+
+    /// Whether a path is in the workspace. Links count as where they lead.
+    fn is_inside(&self, path: &str) -> bool {
+        let Some(cwd) = self.roots.first() else { return false };
         // Where something is read that does not say where, or says it in the words of a shell, is not known.
-        vocabulary::is_read(request)
-            && !path.is_empty()
+        !path.is_empty()
             && !path.starts_with('~')
             && resolved(&cwd.join(path))
                 .is_some_and(|path| self.roots.iter().any(|root| path.starts_with(root)))
@@ -145,6 +152,15 @@ mod tests {
         assert!(!approves("/etc/passwd"));
         assert!(!approves("~/.ssh/id_rsa"));
         assert!(!approves(""));
+        let approves_all = |paths: Value| {
+            let request = json!({ "kind": "read", "path": "new", "fileNames": paths });
+            policy.decides(&request).is_some()
+        };
+        assert!(approves_all(json!(["new", "*.rs"])));
+        assert!(!approves_all(json!(["new", "/etc/passwd"])));
+        assert!(!approves_all(json!(["new", ""])));
+        assert!(!approves_all(json!(["new", null])));
+        assert!(!approves_all(json!([])));
     }
 
     #[test]

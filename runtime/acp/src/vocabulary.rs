@@ -1,12 +1,17 @@
 //! The agent's own tools in the words that extensions know: Copilot's names and argument shapes. A guard that
 //! was written for `bash {command}` guards every agent's shell.
 
+mod places;
+#[cfg(test)]
+mod tests;
+
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::session::AgentTool;
 use tenon_host::session::McpTool;
 
+pub use self::places::place;
 use crate::endpoint::SERVER_NAME;
 
 /// Where the first title of a call is kept beside the last.
@@ -96,8 +101,7 @@ pub fn permission_request(tool: &AgentTool, title: Option<&str>) -> Value {
             "newFileContents": args.get("file_text"),
         }),
         ("view" | "grep" | "glob", _) => {
-            let path = args["path"].as_str().or(args["pattern"].as_str()).unwrap_or_default();
-            json!({ "kind": "read", "path": path, "intention": intention })
+            json!({ "kind": "read", "path": place(tool), "intention": intention })
         }
         ("web_fetch", _) => json!({ "kind": "url", "url": text("url"), "intention": intention }),
         (name, _) => json!({
@@ -109,6 +113,15 @@ pub fn permission_request(tool: &AgentTool, title: Option<&str>) -> Value {
     };
     request["toolCallId"] = tool.id.as_str().into();
     request
+}
+
+/// Makes a question about the first of several tools one about all of them.
+pub fn ask_about_all<'a>(request: &mut Value, tools: impl Iterator<Item = &'a AgentTool>) {
+    request["fileNames"] = tools.map(place).collect();
+    if is_read(request) {
+        // Whoever looks at one path only must not take it for all.
+        request["path"] = "".into();
+    }
 }
 
 fn diff(args: &Value) -> String {
@@ -143,11 +156,15 @@ fn titles(call: &Value) -> impl Iterator<Item = &str> {
 fn given_name(call: &Value) -> Option<&str> {
     let meta = &call["_meta"];
     let named = call["name"].as_str().or(meta["claudeCode"]["toolName"].as_str());
-    named.or(meta["toolName"].as_str()).or_else(|| {
-        // `glob__glob_1794839940091_0`
-        let (name, rest) = call["toolCallId"].as_str()?.split_once("__")?;
-        (!name.is_empty() && rest.starts_with(name)).then_some(name)
-    })
+    named.or(meta["toolName"].as_str())
+}
+
+/// The tool's name in the id of the call, `glob__glob_1794839940091_0`. Gemini makes such ids, and tells no
+/// input; agents that tell it may pass on an id that a model has written.
+fn name_in_id(call: &Value) -> Option<&str> {
+    let id = call["toolCallId"].as_str().filter(|_| call["rawInput"].is_null())?;
+    let (name, rest) = id.split_once("__")?;
+    (!name.is_empty() && rest.starts_with(name)).then_some(name)
 }
 
 /// What the agent itself calls the tool, as far as can be told.
@@ -159,7 +176,8 @@ fn native_name(call: &Value) -> Option<String> {
             && title.chars().all(plain)
     };
     // A title that is a single word is the tool; others say what it does.
-    given_name(call).or_else(|| titles(call).find(is_name)).map(str::to_owned)
+    let named = given_name(call).or_else(|| name_in_id(call));
+    named.or_else(|| titles(call).find(is_name)).map(str::to_owned)
 }
 
 /// The MCP server and tool of a call, in the ways in which agents say it. A call that is taken for one of our
@@ -173,7 +191,9 @@ fn mcp_tool(call: &Value, ours: &dyn Fn(&str) -> bool) -> Option<(String, String
     {
         return Some((server.to_owned(), tool.to_owned()));
     }
-    if let Some(name) = given_name(call) {
+    // All tools of MCP servers are of this kind where the id has the name.
+    let in_id = || name_in_id(call).filter(|_| call["kind"] == "other");
+    if let Some(name) = given_name(call).or_else(in_id) {
         // Also a tool that has gone in the meantime; calling it says so.
         let certain = name.starts_with(&format!("mcp__{SERVER_NAME}__"));
         return mcp_name(name, &|tool| certain || ours(tool));
@@ -181,7 +201,11 @@ fn mcp_tool(call: &Value, ours: &dyn Fn(&str) -> bool) -> Option<(String, String
     if kind_of(call) != "other" || raw.get("command").is_some() {
         return None;
     }
-    titles(call).next().and_then(|title| mcp_name(title, ours))
+    let (server, tool) = titles(call).next().and_then(|title| mcp_name(title, ours))?;
+    // Gemini has the name before every id, and shows an argument as the title if that is called `command`.
+    let id = call["toolCallId"].as_str().filter(|id| raw.is_null() && id.contains("__"));
+    let fits = id.is_none_or(|id| id.starts_with(&format!("mcp_{server}_{tool}__")));
+    fits.then_some((server, tool))
 }
 
 /// The server and the tool in an agent's name for the two.
@@ -219,32 +243,20 @@ fn translate(call: &Value, native: &str) -> Vec<(String, Value)> {
     match kind_of(call) {
         "execute" => word("bash", shell(raw, title)),
         "edit" => edits(call),
-        // Some agents call searching reading.
-        "read" if raw["pattern"].is_string() => {
-            let glob = lower.contains("glob") || title.starts_with("Finding files");
-            word(if glob { "glob" } else { "grep" }, search(raw, title))
+        "read" => reads(call, &lower, title),
+        "search" => {
+            let glob = lower.contains("glob") || lower.contains("list");
+            let name = if glob { "glob" } else { "grep" };
+            searches(name, raw, title, places::files_in(raw))
         }
-        "read" => {
-            let mut args = Map::new();
-            insert(&mut args, "path", path_of(call));
-            if let (Some(from), Some(count)) = (raw["offset"].as_u64(), raw["limit"].as_u64()) {
-                args.insert("view_range".into(), json!([from, from + count.saturating_sub(1)]));
-            }
-            word("view", args.into())
-        }
-        "search" if lower.contains("glob") || lower.contains("list") => {
-            word("glob", search(raw, title))
-        }
-        "search" => word("grep", search(raw, title)),
         "fetch" if lower.contains("search") => {
             let query = first(raw, &["query", "q"]).unwrap_or_else(|| title.into());
             word("web_search", json!({ "query": query }))
         }
         "fetch" => word("web_fetch", json!({ "url": address(raw, title) })),
         "delete" | "move" => {
-            let mut args = raw.as_object().cloned().unwrap_or_default();
-            insert(&mut args, "path", path_of(call));
-            word(kind_of(call), args.into())
+            let args = raw.as_object().cloned().unwrap_or_default();
+            each(kind_of(call), args, places::files_of(call))
         }
         _ => {
             let args = if raw.is_object() { raw.clone() } else { json!({}) };
@@ -272,31 +284,69 @@ fn shell(raw: &Value, title: &str) -> Value {
     args
 }
 
+/// The same for each of the files.
+fn each(name: &str, mut args: Map<String, Value>, files: Vec<Value>) -> Vec<(String, Value)> {
+    if files.is_empty() {
+        args.retain(|name, value| name != "path" || !value.is_null());
+        return vec![(name.to_owned(), args.into())];
+    }
+    let of = |file: Value| {
+        let mut args = args.clone();
+        args.insert("path".into(), file);
+        (name.to_owned(), args.into())
+    };
+    files.into_iter().map(of).collect()
+}
+
+/// `view {path}`, one for each file.
+fn reads(call: &Value, native: &str, title: &str) -> Vec<(String, Value)> {
+    let raw = &call["rawInput"];
+    let files = places::files_of(call);
+    // Some agents call searching reading; but a tool that reads does not search because it is given a pattern.
+    if raw["pattern"].is_string() && (files.is_empty() || places::has_only_path(raw)) {
+        let glob = native.contains("glob") || title.starts_with("Finding files");
+        return searches(if glob { "glob" } else { "grep" }, raw, title, files);
+    }
+    let mut args = without_path();
+    if let (Some(from), Some(count)) = (raw["offset"].as_u64(), raw["limit"].as_u64()) {
+        let to = from.saturating_add(count.saturating_sub(1));
+        args.insert("view_range".into(), json!([from, to]));
+    }
+    each("view", args, files)
+}
+
+/// Arguments in which the path, once it is there, is the first.
+fn without_path() -> Map<String, Value> {
+    Map::from_iter([("path".to_owned(), Value::Null)])
+}
+
 /// `create {path, file_text}` and `edit {path, old_str, new_str}`, one for each file.
 fn edits(call: &Value) -> Vec<(String, Value)> {
     let raw = &call["rawInput"];
-    let content = call["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let diffs: Vec<&Value> = content.iter().filter(|it| it["type"] == "diff").collect();
-    if diffs.len() > 1 {
-        return diffs.into_iter().map(of_diff).collect();
+    let diffs = places::diffs(call);
+    let files = places::files_of(call);
+    if diffs.len() <= 1 {
+        let mut args = without_path();
+        let old = first(raw, &["old_str", "old_string", "oldString", "oldText", "old"]);
+        if let Some(old) = old {
+            args.insert("old_str".into(), old);
+            let new = first(raw, &["new_str", "new_string", "newString", "newText", "new"]);
+            insert(&mut args, "new_str", new);
+            return each("edit", args, files);
+        }
+        if let Some(text) = first(raw, &["file_text", "content", "text"]) {
+            args.insert("file_text".into(), text);
+            return each("create", args, files);
+        }
     }
-    let mut args = Map::new();
-    insert(&mut args, "path", path_of(call));
-    let old = first(raw, &["old_str", "old_string", "oldString", "oldText", "old"]);
-    if let Some(old) = old {
-        args.insert("old_str".into(), old);
-        let new = first(raw, &["new_str", "new_string", "newString", "newText", "new"]);
-        insert(&mut args, "new_str", new);
-        return vec![("edit".to_owned(), args.into())];
+    let mut told: Vec<_> = diffs.into_iter().map(of_diff).collect();
+    // A file that is moved away has no diff.
+    let is_told = |file: &Value| told.iter().any(|(_, args)| args["path"] == *file);
+    let others: Vec<_> = files.into_iter().filter(|file| !is_told(file)).collect();
+    if told.is_empty() || !others.is_empty() {
+        told.extend(each("edit", without_path(), others));
     }
-    if let Some(text) = first(raw, &["file_text", "content", "text"]) {
-        args.insert("file_text".into(), text);
-        return vec![("create".to_owned(), args.into())];
-    }
-    match diffs.first() {
-        Some(diff) => vec![of_diff(diff)],
-        None => vec![("edit".to_owned(), args.into())],
-    }
+    told
 }
 
 fn of_diff(diff: &Value) -> (String, Value) {
@@ -309,16 +359,13 @@ fn of_diff(diff: &Value) -> (String, Value) {
     }
 }
 
-fn search(raw: &Value, title: &str) -> Value {
+/// `grep` or `glob`, one for each place.
+fn searches(name: &str, raw: &Value, title: &str, files: Vec<Value>) -> Vec<(String, Value)> {
     let mut args = raw.as_object().cloned().unwrap_or_default();
-    if !args.contains_key("pattern") {
-        let pattern = first(raw, &["query", "regex", "glob"]).unwrap_or_else(|| title.into());
-        args.insert("pattern".into(), pattern);
-    }
-    if !args.contains_key("path") {
-        insert(&mut args, "path", first(raw, &["dir_path", "directory", "target_directory"]));
-    }
-    args.into()
+    let pattern = first(raw, &places::PATTERN_NAMES).unwrap_or_else(|| title.into());
+    args.insert("pattern".into(), pattern);
+    let all = files.into_iter().chain(places::folders_in(raw)).collect();
+    each(name, args, places::distinct(all))
 }
 
 fn address(raw: &Value, title: &str) -> Value {
@@ -329,174 +376,12 @@ fn address(raw: &Value, title: &str) -> Value {
     given.or_else(|| in_text(title)).unwrap_or_else(|| title.into())
 }
 
-/// The file that a call is about.
-fn path_of(call: &Value) -> Option<Value> {
-    let names =
-        ["path", "file_path", "filePath", "filepath", "absolute_path", "fileName", "notebook_path"];
-    let from_content = || {
-        let content = call["content"].as_array()?;
-        content.iter().find(|it| it["type"] == "diff").map(|diff| diff["path"].clone())
-    };
-    first(&call["rawInput"], &names)
-        .or_else(from_content)
-        .or_else(|| call["locations"].get(0).map(|location| location["path"].clone()))
-}
-
 fn first(raw: &Value, names: &[&str]) -> Option<Value> {
-    names.iter().find_map(|name| raw.get(name)).cloned()
+    names.iter().find_map(|name| raw.get(name).filter(|value| !value.is_null())).cloned()
 }
 
 fn insert(args: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     if let Some(value) = value {
         args.insert(name.to_owned(), value);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ours(name: &str) -> bool {
-        name == "echo"
-    }
-
-    fn foreign(call: Value) -> Vec<(String, Value)> {
-        match recognise(&call, &ours) {
-            Recognised::Foreign(tools) => tools.into_iter().map(|it| (it.name, it.args)).collect(),
-            Recognised::Ours { tool, .. } => panic!("{tool} is taken for ours"),
-        }
-    }
-
-    fn is_ours(call: Value) -> Option<Value> {
-        match recognise(&call, &ours) {
-            Recognised::Ours { tool, args } => {
-                assert_eq!(tool, "echo");
-                args
-            }
-            Recognised::Foreign(tools) => panic!("{tools:?} is taken for the agent's"),
-        }
-    }
-
-    #[test]
-    fn our_tools_are_recognised_however_the_agent_names_them() {
-        let args = json!({ "text": "x" });
-        for name in
-            ["mcp__tenon__echo", "tenon_echo", "mcp_tenon_echo", "tenon-echo", "mcp.tenon.echo"]
-        {
-            assert_eq!(
-                is_ours(json!({ "title": name, "rawInput": args })),
-                Some(args.clone()),
-                "{name}"
-            );
-        }
-        assert_eq!(
-            is_ours(json!({ "title": "Echo", "name": "mcp__tenon__echo", "rawInput": {} })),
-            None
-        );
-        assert_eq!(is_ours(json!({ "title": "echo (tenon MCP Server)" })), None);
-        let gemini = json!({
-            "toolCallId": "mcp_tenon_echo__mcp_tenon_echo_17_0",
-            "title": "echo (tenon MCP Server)",
-            "content": [{ "type": "content", "content": { "type": "text", "text": "{\"text\":\"x\"}" } }],
-        });
-        assert_eq!(is_ours(gemini), Some(args.clone()));
-        let qwen = json!({ "title": "{\"text\":\"x\"}", "rawInput": args, "_meta": { "toolName": "mcp__tenon__echo" } });
-        assert_eq!(is_ours(qwen), Some(args.clone()));
-        let copilot = json!({ "firstTitle": "tenon-echo", "title": "echo", "rawInput": args });
-        assert_eq!(is_ours(copilot), Some(args.clone()));
-        let codex = json!({ "server": "tenon", "tool": "echo", "arguments": args });
-        let codex = json!({
-            "firstTitle": "mcp.tenon.echo",
-            "title": "mcp.tenon.echo",
-            "kind": "execute",
-            "rawInput": codex,
-            "_meta": { "is_mcp_tool_call": true },
-        });
-        assert_eq!(is_ours(codex), Some(args));
-    }
-
-    #[test]
-    fn what_a_model_writes_makes_nothing_ours() {
-        let shells = [
-            json!({ "kind": "execute", "title": "mcp__tenon__echo", "rawInput": { "command": "mcp__tenon__echo" } }),
-            json!({ "kind": "execute", "title": "tenon_echo" }),
-            json!({ "kind": "execute", "title": "echo (tenon MCP Server)", "name": "Bash" }),
-            json!({ "title": "tenon-echo", "rawInput": { "command": "rm -rf /" } }),
-            json!({ "kind": "execute", "title": "ls", "rawInput": { "server": "tenon", "tool": "echo", "command": "ls" } }),
-            json!({ "name": "files_call", "title": "mcp__tenon__echo" }),
-            json!({ "kind": "other", "firstTitle": "write", "title": "tenon_echo" }),
-            json!({ "name": "mcp__tenon-docs__echo" }),
-            json!({ "name": "mcp_tenon_docs_echo" }),
-        ];
-        for call in shells {
-            let recognised = recognise(&call, &ours);
-            assert!(matches!(recognised, Recognised::Foreign(_)), "{call} is taken for ours");
-        }
-    }
-
-    #[test]
-    fn the_tool_of_another_server_is_told_with_its_server() {
-        let call =
-            json!({ "toolCallId": "1", "title": "mcp__files__read", "rawInput": { "a": 1 } });
-        let Recognised::Foreign(tools) = recognise(&call, &ours) else { panic!("not ours") };
-        assert_eq!(tools[0].name, "files-read");
-        assert_eq!(tools[0].mcp.as_ref().unwrap().server, "files");
-    }
-
-    #[test]
-    fn every_shell_is_bash() {
-        let bash = |command: &str| vec![("bash".to_owned(), json!({ "command": command }))];
-        let call =
-            |title: &str, raw: Value| json!({ "title": title, "kind": "execute", "rawInput": raw });
-        assert_eq!(foreign(call("ls", json!({ "command": "ls", "cwd": "/x" }))), bash("ls"));
-        assert_eq!(foreign(call("Terminal", json!({ "cmd": "ls -l" }))), bash("ls -l"));
-        assert_eq!(foreign(call("x", json!({ "command": ["echo", "a b"] }))), bash("echo 'a b'"));
-        assert_eq!(foreign(call("rm -rf x", Value::Null)), bash("rm -rf x"));
-        let mut copilot = call("say hi", json!({ "command": "echo hi", "commands": ["echo hi"] }));
-        copilot["firstTitle"] = "say hi".into();
-        assert_eq!(foreign(copilot), bash("echo hi"));
-    }
-
-    #[test]
-    fn writes_and_edits_have_the_shapes_of_create_and_edit() {
-        let write = json!({ "kind": "edit", "rawInput": { "file_path": "/a", "content": "x" } });
-        assert_eq!(
-            foreign(write),
-            [("create".to_owned(), json!({ "path": "/a", "file_text": "x" }))]
-        );
-        let edit = json!({ "kind": "edit", "rawInput": { "filePath": "/a", "oldString": "x", "newString": "y" } });
-        let edited = ("edit".to_owned(), json!({ "path": "/a", "old_str": "x", "new_str": "y" }));
-        assert_eq!(foreign(edit), [edited]);
-    }
-
-    #[test]
-    fn a_patch_of_two_files_is_two_edits() {
-        let call = json!({ "toolCallId": "p", "kind": "edit", "title": "Editing files", "content": [
-            { "type": "diff", "path": "/a", "oldText": "1", "newText": "2" },
-            { "type": "diff", "path": "/b", "oldText": null, "newText": "3" },
-        ]});
-        let Recognised::Foreign(tools) = recognise(&call, &ours) else { panic!("not ours") };
-        let told: Vec<_> =
-            tools.iter().map(|it| (&*it.id, &*it.name, it.args["path"].as_str())).collect();
-        assert_eq!(told, [("p", "edit", Some("/a")), ("p#2", "create", Some("/b"))]);
-    }
-
-    #[test]
-    fn reads_searches_and_fetches_are_told_alike() {
-        let read = json!({ "kind": "read", "rawInput": { "absolute_path": "/a" } });
-        assert_eq!(foreign(read), [("view".to_owned(), json!({ "path": "/a" }))]);
-        let place = json!({ "kind": "read", "title": "Read /b", "locations": [{ "path": "/b" }] });
-        assert_eq!(foreign(place), [("view".to_owned(), json!({ "path": "/b" }))]);
-        let glob = json!({ "kind": "search", "title": "glob", "rawInput": { "pattern": "*.rs" } });
-        assert_eq!(foreign(glob), [("glob".to_owned(), json!({ "pattern": "*.rs" }))]);
-        let fetch = json!({ "kind": "fetch", "title": "Fetch https://x.y/", "rawInput": {} });
-        assert_eq!(foreign(fetch), [("web_fetch".to_owned(), json!({ "url": "https://x.y/" }))]);
-    }
-
-    #[test]
-    fn the_native_name_and_input_travel_along() {
-        let call = json!({ "name": "Bash", "title": "ls", "kind": "execute", "rawInput": { "command": "ls" } });
-        let Recognised::Foreign(tools) = recognise(&call, &ours) else { panic!("not ours") };
-        assert_eq!(tools[0].native, Some(("Bash".to_owned(), json!({ "command": "ls" }))));
     }
 }

@@ -32,11 +32,11 @@ pub fn describe(request: &Value) -> Shown {
             ("The agent wants to run a command".to_owned(), text("fullCommandText").to_owned())
         }
         "write" => {
-            let files = files(request);
+            let files = files(request, "fileName");
             let body = [files, text("diff").to_owned()].join("\n");
             ("The agent wants to change a file".to_owned(), body)
         }
-        "read" => ("The agent wants to read".to_owned(), text("path").to_owned()),
+        "read" => ("The agent wants to read".to_owned(), files(request, "path")),
         "url" => ("The agent wants to fetch".to_owned(), text("url").to_owned()),
         "memory" => ("The agent wants to remember".to_owned(), text("fact").to_owned()),
         "mcp" => {
@@ -59,12 +59,12 @@ pub fn describe(request: &Value) -> Shown {
     Shown { title, details: lines(&body), because: because(request) }
 }
 
-/// The file to be changed, or all of them.
-fn files(request: &Value) -> String {
+/// The file it is about, or all of them.
+fn files(request: &Value, field: &str) -> String {
     let several: Vec<_> =
         request["fileNames"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     match several.is_empty() {
-        true => request["fileName"].as_str().unwrap_or_default().to_owned(),
+        true => request[field].as_str().unwrap_or_default().to_owned(),
         false => several.join("\n"),
     }
 }
