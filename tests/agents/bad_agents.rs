@@ -8,6 +8,10 @@ use serde_json::Value;
 use tenon_tests::Run;
 use tenon_tests::Workspace;
 
+use crate::cycles::MARK;
+use crate::cycles::nothing_remains;
+use crate::guarding::Working;
+use crate::guarding::mark_of;
 use crate::trial;
 
 pub fn trials() -> Vec<Trial> {
@@ -52,10 +56,12 @@ async fn garbage() {
 }
 
 async fn silent() {
-    let workspace = with_demo("args = [\"--silent\"]\nstart-deadline-s = 1");
+    let mark = mark_of("silent");
+    let workspace = with_demo("args = [\"--silent\"]\nstart-deadline-s = 1").env(MARK, &mark);
     let run = run(&workspace, "@say never");
     assert_eq!(run.code, 1, "{run:#?}");
     assert!(run.stderr.contains("initialize") || run.stdout.contains("initialize"), "{run:#?}");
+    nothing_remains(&mark).await;
 }
 
 async fn exits() {
@@ -87,22 +93,13 @@ async fn twice() {
 }
 
 async fn deaf() {
-    let workspace = with_demo("");
-    let mut command =
-        workspace.command(&["run", "-a", "demo", "--json", "@deaf\n@say begun\n@wait 600000"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("begun") {
-        line.clear();
-        assert_ne!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap(), 0);
-    }
-    // SAFETY: the process is ours and has not been waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
-    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
-    let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(130), "{status}");
+    let mark = mark_of("deaf");
+    let workspace = with_demo("").env(MARK, &mark);
+    let working = Working::on(&workspace, "demo", "@deaf\n@say begun\n@wait 600000");
+    working.signal(libc::SIGINT);
+    let (rest, code) = working.end();
+    assert_eq!(code, Some(130), "{rest}");
+    nothing_remains(&mark).await;
 }
 
 async fn long_prompt() {
@@ -135,23 +132,12 @@ async fn empty_prompt() {
 
 async fn two_fronts() {
     let workspace = with_demo("");
-    let mut command =
-        workspace.command(&["run", "-a", "demo", "--json", "@say begun\n@wait 600000"]);
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("begun") {
-        line.clear();
-        assert_ne!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap(), 0);
-    }
+    let working = Working::on(&workspace, "demo", "@say begun\n@wait 600000");
     let sessions = workspace.run(&["sessions", "list", "--json"]).json();
     let id = sessions[0]["id"].as_str().unwrap();
     let second = workspace.run(&["run", "-a", "demo", "--resume", id, "@say me too"]);
     assert_eq!(second.code, 1, "{second:#?}");
     assert!(second.stderr.contains("another program"), "{}", second.stderr);
-    // SAFETY: the process is ours and has not been waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
-    std::io::copy(&mut lines, &mut std::io::sink()).unwrap();
-    child.wait().unwrap();
+    working.signal(libc::SIGINT);
+    working.end();
 }

@@ -1,22 +1,34 @@
-//! The guard between us and an agent: how an agent ends is told as it was, and nothing of it outlives us.
+//! The guard between us and an agent: how an agent ends is told as it was, and nothing of it outlives us. And what is
+//! not done for an agent: what nobody wants any more, and what an extension wants asked, without an answer.
 
 use std::io::BufRead;
 use std::io::BufReader;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Child;
 use std::process::ChildStdout;
 use std::process::Stdio;
+use std::sync::mpsc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use libtest_mimic::Trial;
 use serde_json::Value;
+use serde_json::json;
 use tenon_tests::Run;
 use tenon_tests::Workspace;
 
+use crate::client::Client;
+use crate::client::PATIENCE;
+use crate::client::patiently;
+use crate::client::permits;
+use crate::client::select;
 use crate::cycles::MARK;
 use crate::cycles::marked;
 use crate::cycles::nothing_remains;
 use crate::trial;
+use crate::waiting::ends;
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -33,6 +45,13 @@ pub fn trials() -> Vec<Trial> {
         trial("guarding::an_interrupt_reaches_the_agent_as_cancelling_only", interrupted),
         trial("guarding::a_secret_reaches_the_agent_and_nobody_else", secret),
         trial("guarding::an_agent_ends_with_its_guard", guard_killed),
+        trial("guarding::nothing_is_permitted_once_a_turn_is_cancelled", permitted_late),
+        trial("guarding::an_answer_after_the_turn_was_cancelled_changes_nothing", answered_late),
+        trial("guarding::a_prompt_that_is_cancelled_before_it_is_sent_is_not_sent", not_sent),
+        trial("guarding::the_startup_prompt_is_told_again_after_an_error", told_again),
+        trial("guarding::a_call_that_is_cancelled_in_its_hook_begins_and_ends_once", once),
+        trial("guarding::what_a_hook_wants_asked_is_asked_for_files_and_terminals", asked_here),
+        trial("guarding::what_a_hook_wants_asked_is_asked_before_the_editor_does_it", asked_there),
     ]
 }
 
@@ -53,7 +72,7 @@ fn with_agent(mark: &str, script: &str) -> Workspace {
 }
 
 /// A mark that no other test has.
-fn mark_of(test: &str) -> String {
+pub fn mark_of(test: &str) -> String {
     format!("{test}-{}", std::process::id())
 }
 
@@ -144,45 +163,80 @@ async fn asked_first() {
     assert_eq!(marked(&mark), [""; 0]);
 }
 
-/// A run whose agent is in the middle of a turn that does not end.
-struct Working {
+/// A turn that does not end.
+const ENDLESS: &str = "@say begun\n@wait 600000";
+
+/// A run whose agent is in the middle of a turn.
+pub struct Working {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
 impl Working {
     fn start(workspace: &Workspace) -> Self {
-        let mut command =
-            workspace.command(&["run", "-a", "mine", "--json", "@say begun\n@wait 600000"]);
+        Self::on(workspace, "mine", ENDLESS)
+    }
+
+    /// An agent that works on a prompt, from where it says `begun`.
+    pub fn on(workspace: &Workspace, agent: &str, prompt: &str) -> Self {
+        let mut command = workspace.command(&["run", "-a", agent, "--json", prompt]);
         // A group of its own, as a shell does it.
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut working = Self { child, lines };
-        working.until("begun");
+        // The prompt is printed too, and is not what the agent says.
+        working.until(&["assistant.message", "begun"]);
         working
     }
 
-    fn until(&mut self, text: &str) {
-        let mut line = String::new();
-        while !line.contains(text) {
-            line.clear();
-            let count = self.lines.read_line(&mut line).unwrap();
-            assert_ne!(count, 0, "the output ended before {text:?}");
-        }
+    /// Reads to a line with all these texts in it.
+    fn until(&mut self, texts: &[&str]) {
+        in_time(&self.child, || {
+            let mut line = String::new();
+            while !texts.iter().all(|text| line.contains(text)) {
+                line.clear();
+                let count = self.lines.read_line(&mut line).unwrap();
+                assert_ne!(count, 0, "the output ended before {texts:?}");
+            }
+        });
     }
 
-    fn signal(&self, signal: i32) {
+    pub fn signal(&self, signal: i32) {
         // SAFETY: the process is ours and has not been waited for.
         unsafe { libc::kill(self.child.id().cast_signed(), signal) };
     }
 
     /// The rest of what is printed, and the exit code.
-    fn end(mut self) -> (String, Option<i32>) {
+    pub fn end(mut self) -> (String, Option<i32>) {
         let mut rest = String::new();
-        std::io::Read::read_to_string(&mut self.lines, &mut rest).unwrap();
-        (rest, self.child.wait().unwrap().code())
+        in_time(&self.child, || self.lines.read_to_string(&mut rest).unwrap());
+        (rest, ends(&mut self.child).code())
     }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        // It has ended, unless the test has failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads what a process prints. Reading has no deadline, so the process has one: it is killed.
+fn in_time<T>(child: &Child, read: impl FnOnce() -> T) -> T {
+    let process = child.id().cast_signed();
+    let (done, waiting) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                // SAFETY: the process is ours, and is not waited for while it is read from.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+        });
+        let _done = done;
+        read()
+    })
 }
 
 async fn killed() {
@@ -212,8 +266,7 @@ async fn front_told_to_end() {
     let mark = mark_of("front-told-to-end");
     let workspace = with_agent(&mark, &format!("{STRAYS}{STUBBORN}"));
     for signal in [libc::SIGTERM, libc::SIGKILL] {
-        let client =
-            crate::client::Client::start(&workspace, &["-a", "mine"], crate::client::permits);
+        let client = Client::start(&workspace, &["-a", "mine"], permits);
         client.initialize().await;
         let session = client.open(&workspace).await;
         client.prompt(&session, "@say begun").await.unwrap();
@@ -286,4 +339,161 @@ async fn guard_killed() {
     assert_eq!(code, Some(1), "{rest}");
     assert!(rest.contains("its guard ended with signal SIGKILL"), "{rest}");
     nothing_remains(&mark).await;
+}
+
+async fn permitted_late() {
+    let workspace = Workspace::new();
+    let args = ["-a", "demo", "--permissions", "approve-all"];
+    let client = Client::start(&workspace, &args, permits);
+    client.initialize().await;
+    let session = client.open(&workspace).await;
+    // It asks once while it is waited for to stop, and once when it is not listened to any more.
+    let ask = "@permit execute ask {\"command\":\"ls\"}";
+    let text = format!("@deaf\n@say begun\n@wait 1500\n{ask}\n@wait 6000\n{ask}\n@say over");
+    let prompt = client.prompt(&session, &text);
+    let cancel = async {
+        let begun = |client: &Client| client.said(&session).contains("begun").then_some(());
+        client.until("the turn has begun", begun).await;
+        client.connection.notify("session/cancel", json!({ "sessionId": session })).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(prompt, cancel);
+    assert_eq!(answer.unwrap()["stopReason"], "cancelled");
+    let over = |client: &Client| client.said(&session).contains("over").then_some(());
+    client.until("the agent comes to its end", over).await;
+    let said = client.said(&session);
+    assert_eq!(said.matches("permission: cancelled").count(), 2, "{said}");
+    assert!(client.end().await.success());
+}
+
+async fn answered_late() {
+    let judge = r#"import { joinSession } from "@github/copilot-sdk/extension";
+const session = await joinSession({
+  onPermissionRequest: async () => {
+    await session.abort();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    return { kind: "approve-once" };
+  },
+});
+"#;
+    let workspace = Workspace::new().extension("judge", judge);
+    workspace.home_file("config.toml", "[agents.demo]\nclient-fs = true\nclient-terminal = true\n");
+    for prompt in ["@deaf\n@client-write made \"x\"", "@deaf\n@client-run touch made"] {
+        let run = workspace.run(&["run", "-a", "demo", "--json", "--permissions", "ask", prompt]);
+        assert!(run.stdout.contains("The turn was cancelled"), "{run:#?}");
+        // What was asked for too late would be done by now.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(!workspace.cwd().join("made").exists(), "{run:#?}");
+    }
+}
+
+async fn not_sent() {
+    let mark = mark_of("not-sent");
+    // The second time it takes long to start.
+    let script = format!(
+        "[ -e \"$TENON_HOME/started\" ] && touch \"$TENON_HOME/again\" && sleep 2\n\
+         touch \"$TENON_HOME/started\"\n{AGENT}"
+    );
+    let workspace = with_agent(&mark, &script);
+    let client = Client::start(&workspace, &["-a", "mine"], permits);
+    client.initialize().await;
+    let session = client.open(&workspace).await;
+    client.prompt(&session, "@crash").await.unwrap_err();
+    let prompt = client.prompt(&session, ENDLESS);
+    let cancel = async {
+        patiently("it is started again", async {
+            while !workspace.home().join("again").exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        client.connection.notify("session/cancel", json!({ "sessionId": session })).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(prompt, cancel);
+    assert_eq!(answer.unwrap()["stopReason"], "cancelled");
+    assert!(!client.said(&session).contains("begun"), "{}", client.said(&session));
+    let answer = client.prompt(&session, "@say still there").await.unwrap();
+    assert_eq!(answer["stopReason"], "end_turn");
+    assert!(!client.said(&session).contains("begun"), "{}", client.said(&session));
+    assert!(client.end().await.success());
+    nothing_remains(&mark).await;
+}
+
+async fn told_again() {
+    let workspace = Workspace::new();
+    workspace.home_file("config.toml", "[agents.demo]\nstartup-prompt = \"You are terse.\"\n");
+    let client = Client::with_demo(&workspace).await;
+    let session = client.open(&workspace).await;
+    client.prompt(&session, "@fail overloaded").await.unwrap_err();
+    for _ in 0..2 {
+        client.prompt(&session, "@prompt").await.unwrap();
+    }
+    let said = client.said(&session);
+    assert_eq!(said.matches("You are terse.").count(), 1, "{said}");
+    assert!(client.end().await.success());
+}
+
+async fn once() {
+    let guard = r#"import { joinSession } from "@github/copilot-sdk/extension";
+const session = await joinSession({
+  hooks: {
+    onPreToolUse: async () => {
+      await session.abort();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return { permissionDecision: "deny" };
+    },
+  },
+});
+"#;
+    let workspace = Workspace::new().extension("guard", guard);
+    let args = ["run", "-a", "demo", "--json", "--permissions", "approve-all", "@run touch made"];
+    let run = workspace.run(&args);
+    for kind in ["tool.execution_start", "tool.execution_complete"] {
+        assert_eq!(run.stdout.matches(&format!("\"{kind}\"")).count(), 1, "{kind}: {run:#?}");
+    }
+    // It has asked, and was not permitted.
+    assert!(!run.stdout.contains("denial_without_effect"), "{run:#?}");
+    assert!(!workspace.cwd().join("made").exists());
+}
+
+/// Wants the person asked about everything.
+const ASKS: &str = r#"import { joinSession } from "@github/copilot-sdk/extension";
+await joinSession({
+  hooks: { onPreToolUse: () => ({ permissionDecision: "ask", permissionDecisionReason: "careful" }) },
+});
+"#;
+
+async fn asked_here() {
+    let workspace = Workspace::new().extension("asks", ASKS);
+    workspace.home_file("config.toml", "[agents.demo]\nclient-fs = true\nclient-terminal = true\n");
+    workspace.file("inside", "what is inside");
+    let prompt = "@client-write made \"x\"\n@client-run touch made\n@client-read inside";
+    for mode in ["approve-all", "approve-reads"] {
+        let run = workspace.run(&["run", "-a", "demo", "--json", "--permissions", mode, prompt]);
+        assert_eq!(run.code, 0, "{run:#?}");
+        assert_eq!(run.stdout.matches("\"hookMessage\":\"careful\"").count(), 3, "{run:#?}");
+        // There is nobody.
+        assert!(!workspace.cwd().join("made").exists(), "{run:#?}");
+        assert!(!run.stdout.contains("what is inside"), "{run:#?}");
+    }
+}
+
+async fn asked_there() {
+    let workspace = Workspace::new().extension("asks", ASKS);
+    let answers = |method: &str, params: &Value| match method {
+        "session/request_permission" if params["toolCall"]["title"].to_string().contains("yes") => {
+            select(params, "allow_once")
+        }
+        "session/request_permission" => select(params, "reject_once"),
+        "fs/write_text_file" => Ok(json!({})),
+        _ => permits(method, params),
+    };
+    let client = Client::start(&workspace, &["-a", "demo"], answers);
+    client.initialize().await;
+    let session = client.open(&workspace).await;
+    client.prompt(&session, "@client-write no \"x\"\n@client-write yes \"x\"").await.unwrap();
+    assert_eq!(client.requests("session/request_permission").len(), 2);
+    let written = client.requests("fs/write_text_file");
+    assert_eq!(written.len(), 1, "{written:#?}");
+    assert_eq!(written[0]["path"], json!(workspace.cwd().join("yes")));
+    assert!(client.end().await.success());
 }

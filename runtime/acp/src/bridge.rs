@@ -42,6 +42,7 @@ use crate::rpc::Connection;
 use crate::rpc::RpcError;
 pub use opening::Start;
 use tool_watch::ToolWatch;
+pub(crate) use updates::HISTORY;
 
 /// One session of an agent.
 pub struct Bridge {
@@ -67,6 +68,8 @@ pub struct OpeningParams {
     pub params: Value,
     /// Our own binary, for agents whose MCP servers are programs.
     pub tenon: PathBuf,
+    /// Whether commands that run for the agent are guarded by it.
+    pub guarded: bool,
     /// Whether the modes of the agent are ours to choose, because nobody in front does.
     pub choose_mode: bool,
     /// Whether the agent's process serves other sessions too.
@@ -129,6 +132,7 @@ impl Bridge {
             opening.cwd.clone(),
             own && definition.client_fs,
             own && definition.client_terminal,
+            opening.guarded.then(|| opening.tenon.clone()),
         );
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
@@ -183,9 +187,17 @@ impl Bridge {
         self.state().acp_id.clone()
     }
 
-    /// What the agent answered when the session was opened.
+    /// What the agent answered when the session was opened, with mode and settings as they are now.
     pub fn opened(&self) -> Value {
-        self.state().opened.clone()
+        let state = self.state();
+        let mut opened = state.opened.clone();
+        if let (true, Some(mode)) = (opened["modes"].is_object(), &state.current_mode) {
+            opened["modes"]["currentModeId"] = mode.as_str().into();
+        }
+        if opened["configOptions"].is_array() {
+            opened["configOptions"] = state.config_options.clone();
+        }
+        opened
     }
 
     /// What the agent answered to the last prompt.
@@ -245,10 +257,16 @@ impl Bridge {
         params
     }
 
-    /// Asks the agent something about this session.
+    /// Asks the agent something about this session. What is chosen with it holds from now on, whoever asks.
     pub async fn agent_request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         let connection = self.connection().ok_or_else(RpcError::closed)?;
-        connection.request(method, self.with_agents_id(params)).await
+        let chosen = |field: &str| params[field].as_str().map(str::to_owned);
+        let (mode, model) = (chosen("modeId"), chosen("modelId"));
+        let answer = connection.request(method, self.with_agents_id(params)).await?;
+        if let Some(session) = self.session() {
+            self.chosen(&session, method, mode, model, &answer);
+        }
+        Ok(answer)
     }
 
     /// Tells the agent something about this session.

@@ -2,7 +2,7 @@
 //!
 //! Few agents want that; most do it themselves. For one that does, a request is first described, so that
 //! hooks and the policy can say no, and then served. Both look at where a path leads, because much can
-//! happen between the two.
+//! happen between the two; what leads somewhere else by then is not what was permitted.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -123,11 +123,12 @@ pub struct ClientServices {
 }
 
 impl ClientServices {
-    /// Serves files, terminals, both or nothing, inside of `root`.
-    pub fn new(root: PathBuf, fs: bool, terminal: bool) -> Self {
+    /// Serves files, terminals, both or nothing, inside of `root`. With our own binary as `guard`, commands are
+    /// guarded: see [`crate::guard`].
+    pub fn new(root: PathBuf, fs: bool, terminal: bool, guard: Option<PathBuf>) -> Self {
         // In a folder that is not there nothing will be found either.
         let root = std::fs::canonicalize(&root).unwrap_or(root);
-        Self { root, fs, terminal, terminals: Terminals::default() }
+        Self { root, fs, terminal, terminals: Terminals::new(guard) }
     }
 
     /// What `initialize` tells the agent.
@@ -214,17 +215,17 @@ impl ClientServices {
         match call {
             ServiceCall::Read { path, line, limit } => {
                 let root = self.root.clone();
-                let read = move || files::read(&files::resolve(&root, &path)?, line, limit);
+                let read = move || files::read(&still(&root, path)?, line, limit);
                 let content = blocking(read).await?;
                 Ok(json!({ "content": content }))
             }
             ServiceCall::Write { path, content } => {
                 let root = self.root.clone();
-                blocking(move || files::write(&files::resolve(&root, &path)?, &content)).await?;
+                blocking(move || files::write(&still(&root, path)?, &content)).await?;
                 Ok(json!({}))
             }
             ServiceCall::CreateTerminal { command, args, env, cwd, output_bytes } => {
-                let cwd = self.folder(&cwd)?;
+                let cwd = self.folder(&still(&self.root, cwd)?)?;
                 let command = terminals::command(&command, &args, &env, &cwd);
                 let id = self.terminals.create(command, output_bytes)?;
                 Ok(json!({ "terminalId": id }))
@@ -249,6 +250,15 @@ impl ClientServices {
     }
 }
 
+/// The same path, if it still leads to itself: hooks and the person were asked about that.
+fn still(root: &Path, path: PathBuf) -> Result<PathBuf, RpcError> {
+    if files::resolve(root, &path)? == path {
+        return Ok(path);
+    }
+    let message = format!("{} is not where it was a moment ago", path.display());
+    Err(RpcError::invalid_params(message))
+}
+
 fn parse<'a, T: Deserialize<'a>>(params: &'a Value) -> Result<T, RpcError> {
     T::deserialize(params).map_err(|error| RpcError::invalid_params(error.to_string()))
 }
@@ -269,7 +279,7 @@ mod tests {
 
     fn services(fs: bool, terminal: bool) -> (tempfile::TempDir, ClientServices) {
         let temp = tempfile::tempdir().unwrap();
-        let services = ClientServices::new(temp.path().to_owned(), fs, terminal);
+        let services = ClientServices::new(temp.path().to_owned(), fs, terminal, None);
         (temp, services)
     }
 
@@ -378,6 +388,35 @@ mod tests {
             assert_eq!(error.code, RpcError::INVALID_PARAMS, "{error}");
         }
         assert_eq!(std::fs::read_to_string(outside.path().join("secret")).unwrap(), "s");
+    }
+
+    #[tokio::test]
+    async fn a_path_that_leads_elsewhere_in_the_root_after_it_was_described_is_refused() {
+        let (temp, services) = services(true, true);
+        let (file, folder) = (temp.path().join("file"), temp.path().join("folder"));
+        let (secret, place) = (temp.path().join("secret"), temp.path().join("place"));
+        std::fs::write(&file, "f").unwrap();
+        std::fs::write(&secret, "s").unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::create_dir(&place).unwrap();
+        let mut calls = Vec::new();
+        for (method, params) in [
+            ("fs/read_text_file", json!({ "sessionId": "s", "path": file })),
+            ("fs/write_text_file", json!({ "sessionId": "s", "path": file, "content": "x" })),
+            ("terminal/create", json!({ "sessionId": "s", "command": "true", "cwd": folder })),
+        ] {
+            calls.push(services.describe(method, &params).unwrap().unwrap());
+        }
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(&secret, &file).unwrap();
+        std::fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(&place, &folder).unwrap();
+        for call in calls {
+            let error = services.serve(call).await.unwrap_err();
+            assert_eq!(error.code, RpcError::INVALID_PARAMS, "{error}");
+            assert!(error.message.contains("is not where it was a moment ago"), "{error}");
+        }
+        assert_eq!(std::fs::read_to_string(&secret).unwrap(), "s");
     }
 
     #[tokio::test]

@@ -180,6 +180,7 @@ impl Conversation {
             additional_directories: launch.additional_directories.clone(),
             params: options.params,
             tenon,
+            guarded: options.guarded,
             choose_mode: outer.is_none(),
             shared: options.agent.is_some(),
             replay: options.replay,

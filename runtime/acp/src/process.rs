@@ -17,8 +17,9 @@ use crate::guard::Outcome;
 use crate::stderr_log::StderrLog;
 use crate::stderr_log::Tail;
 
-/// How long an agent may take to end when its standard input is closed. Most do so at once.
-pub const STDIN_GRACE: Duration = Duration::from_secs(1);
+/// How long an agent may take to end when its standard input is closed. Most do so at once, but what they clean up
+/// takes its time on a busy machine.
+pub const STDIN_GRACE: Duration = Duration::from_secs(3);
 
 /// How long an agent may take to end when it was asked to by SIGTERM; then it is killed.
 pub const TERM_GRACE: Duration = Duration::from_secs(2);

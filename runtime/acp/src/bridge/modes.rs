@@ -111,11 +111,38 @@ impl Bridge {
             self.agent_request("session/set_mode", json!({ "modeId": mode })).await?;
         } else {
             self.set_option("mode", mode).await?;
-        }
-        if let Some(session) = self.session() {
-            self.mode_is(&session, mode);
+            if let Some(session) = self.session() {
+                self.mode_is(&session, mode);
+            }
         }
         Ok(())
+    }
+
+    /// Keeps what was chosen by a request that the agent has answered.
+    pub(super) fn chosen(
+        &self,
+        session: &Session,
+        method: &str,
+        mode: Option<String>,
+        model: Option<String>,
+        answer: &Value,
+    ) {
+        match (method, mode, model) {
+            ("session/set_mode", Some(mode), _) => self.mode_is(session, &mode),
+            ("session/set_model", _, Some(model)) => {
+                let mut state = self.state();
+                state.opened["models"]["currentModelId"] = model.as_str().into();
+                state.kept_model = Some(model);
+            }
+            ("session/set_config_option", ..) if answer["configOptions"].is_array() => {
+                self.options_are(session, &answer["configOptions"]);
+                let model = self.current_model();
+                if model.is_some() {
+                    self.state().kept_model = model;
+                }
+            }
+            _ => {}
+        }
     }
 
     /// A mode of the public contract: `interactive`, `plan` or `autopilot`.
@@ -197,7 +224,6 @@ impl Bridge {
             self.set_option("model", model).await
         } else {
             self.agent_request("session/set_model", json!({ "modelId": model })).await?;
-            self.state().opened["models"]["currentModelId"] = model.into();
             Ok(())
         }
     }
@@ -207,10 +233,7 @@ impl Bridge {
         let id = option_of(&self.state().config_options, category).map(|it| it["id"].clone());
         let Some(id) = id else { return Ok(()) };
         let params = json!({ "configId": id, "value": value });
-        let answer = self.agent_request("session/set_config_option", params).await?;
-        if answer["configOptions"].is_array() {
-            self.state().config_options = answer["configOptions"].clone();
-        }
+        self.agent_request("session/set_config_option", params).await?;
         Ok(())
     }
 }

@@ -127,7 +127,8 @@ impl Bridge {
         self.state().replaying = None;
         Ok(match answer {
             Ok(opened) => {
-                self.state().instructed = true;
+                // One that died over its first prompt may not have been told.
+                self.state().instructed |= !was_open;
                 self.is_open(id, opened);
                 Ok(())
             }
@@ -174,9 +175,10 @@ impl Bridge {
 
     /// Mode and model as they are wanted.
     async fn settle(&self, agent: &RunningAgent) -> Result<(), AgentStartError> {
-        match self.settled().await {
+        let method = "session/set_mode";
+        match agent.in_time(method, self.settled()).await? {
             Ok(()) => Ok(()),
-            Err(error) => Err(agent.refusal("session/set_mode", error).await),
+            Err(error) => Err(agent.refusal(method, error).await),
         }
     }
 

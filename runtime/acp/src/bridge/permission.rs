@@ -34,18 +34,31 @@ impl Bridge {
             return Err(RpcError::invalid_params(message));
         };
         let turn = self.state().turn.clone();
-        if let Some(turn) = &turn {
+        if let Some(turn) = turn {
             // What was said before is said.
             turn.finish();
         }
-        let answer = watch.answer(self.decide(&session, &watch, &params));
-        let Some(turn) = turn else { return Ok(answer.await) };
-        // Some agents ask nothing more until they have an answer, also when the turn is cancelled.
+        // What nobody wants any more is not permitted, however quickly that could be decided. Some agents ask
+        // nothing more until they have an answer, also when the turn is cancelled.
         Ok(tokio::select! {
             biased;
-            answer = answer => answer,
-            () = turn.cancelled() => cancelled(),
+            () = self.unwanted() => cancelled(),
+            answer = watch.answer(self.decide(&session, &watch, &params)) => answer,
         })
+    }
+
+    /// Waits until nobody wants any more what the agent is doing: its turn is cancelled, or it did not stop when
+    /// one was. What it does outside of turns is nobody's to cancel.
+    pub(super) async fn unwanted(&self) {
+        let (deaf, turn) = {
+            let state = self.state();
+            (state.deaf, state.turn.clone())
+        };
+        match turn {
+            _ if deaf => {}
+            Some(turn) => turn.cancelled().await,
+            None => std::future::pending().await,
+        }
     }
 
     async fn decide(&self, session: &Session, watch: &ToolWatch, params: &Value) -> Value {
@@ -107,8 +120,7 @@ impl Bridge {
         let Some((tool, _)) = before.first() else { return choose(options, Answer::No) };
         let mut request = vocabulary::permission_request(tool, title);
         if before.len() > 1 {
-            let files: Vec<_> = before.iter().map(|(tool, _)| &tool.args["path"]).collect();
-            request["fileNames"] = json!(files);
+            vocabulary::ask_about_all(&mut request, before.iter().map(|(tool, _)| tool));
         }
         if let Some(hook) = hook {
             request["hookMessage"] = hook.reason.clone().into();
@@ -194,7 +206,25 @@ fn cancelled() -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tool_watch::stage::Stage;
+    use super::super::tool_watch::stage::bash;
     use super::*;
+
+    #[tokio::test]
+    async fn an_agent_that_does_not_stop_is_permitted_nothing() {
+        let stage = Stage::new();
+        let ask = |id: &str| {
+            let mut call = bash("ls");
+            call["toolCallId"] = id.into();
+            let params = json!({ "sessionId": "s", "toolCall": call, "options": options() });
+            stage.bridge.request("session/request_permission", params)
+        };
+        assert_eq!(chosen(&ask("1").await.unwrap()), "yes");
+        stage.bridge.state().deaf = true;
+        for id in ["1", "2"] {
+            assert_eq!(chosen(&ask(id).await.unwrap()), "cancelled");
+        }
+    }
 
     fn options() -> Vec<Value> {
         vec![

@@ -11,6 +11,7 @@ use tenon_host::front::Context;
 use tenon_host::front::ErrorContext;
 use tenon_host::front::StopReason;
 use tenon_host::session::Turn;
+use tokio::runtime::Handle;
 
 use super::Bridge;
 use crate::agent::more;
@@ -23,19 +24,27 @@ impl Bridge {
         turn: Arc<Turn>,
         prompt: AgentPrompt,
     ) -> Result<StopReason, AgentError> {
-        let startup = {
+        let cancelling = {
             let mut state = self.state();
-            state.turn = Some(turn.clone());
             state.last_response = None;
             state.last_error = None;
-            let first = !std::mem::replace(&mut state.instructed, true);
-            first.then(|| self.definition.startup_prompt.clone()).flatten()
+            state.cancelling.take()
         };
-        let cancelling = self.state().cancelling.take();
         if let Some(cancelling) = cancelling {
             // It is about the prompt before; a panic in it was reported where it happened.
             let _ = cancelling.await;
         }
+        // Or it was about this one, which the agent did not have yet. From here on nothing waits until it is sent,
+        // so whoever cancels it later does so after that.
+        if turn.is_cancelled() {
+            return Ok(StopReason::cancelled());
+        }
+        let first = {
+            let mut state = self.state();
+            state.turn = Some(turn.clone());
+            !std::mem::replace(&mut state.instructed, true)
+        };
+        let startup = first.then(|| self.definition.startup_prompt.clone()).flatten();
         let mut working = Working { bridge: self, over: false };
         let images = self.accepts("image");
         let blocks = blocks(&prompt, startup.as_deref(), images, &self.opening.cwd);
@@ -53,7 +62,7 @@ impl Bridge {
         }
         let answered = self.agent_request("session/prompt", params).await;
         working.over = true;
-        self.watches_end().await;
+        self.watches_ended(&turn).await;
         drop(working);
         turn.finish();
         match answered {
@@ -64,7 +73,12 @@ impl Bridge {
                 Ok(StopReason(reason))
             }
             Err(error) => {
-                self.state().last_error = Some(error.clone());
+                {
+                    let mut state = self.state();
+                    state.last_error = Some(error.clone());
+                    // Nobody knows whether it has read what came with the prompt.
+                    state.instructed &= !first;
+                }
                 Err(self.describe(error).await)
             }
         }
@@ -121,9 +135,15 @@ struct Working<'a> {
 
 impl Drop for Working<'_> {
     fn drop(&mut self) {
-        let mut state = self.bridge.state();
-        state.turn = None;
-        state.deaf = !self.over;
+        {
+            let mut state = self.bridge.state();
+            state.turn = None;
+            state.deaf = !self.over;
+        }
+        // Nobody waits for the end of its calls, but who has heard of their beginning hears of it.
+        if let (false, Ok(runtime)) = (self.over, Handle::try_current()) {
+            runtime.spawn(self.bridge.watches_end());
+        }
     }
 }
 
@@ -199,7 +219,22 @@ fn file_uri(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tool_watch::stage::Stage;
+    use super::super::tool_watch::stage::bash;
     use super::*;
+
+    #[tokio::test]
+    async fn the_calls_of_a_turn_that_nobody_waits_for_end_too() {
+        let stage = Stage::new();
+        let mut running = bash("sleep 1000");
+        running["status"] = "in_progress".into();
+        stage.bridge.tool_update(&running).await;
+        assert_eq!(stage.events(), ["start sleep 1000"]);
+        drop(Working { bridge: &stage.bridge, over: false });
+        stage.until(2).await;
+        assert_eq!(stage.events()[1], "complete the turn ended before the call did");
+        assert!(stage.bridge.state().deaf);
+    }
 
     fn prompt(text: &str, native: Option<Value>) -> AgentPrompt {
         AgentPrompt { text: text.to_owned(), native, ..AgentPrompt::default() }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Decided;
@@ -17,8 +18,12 @@ use crate::client_services::ServiceCall;
 use crate::rpc::RpcError;
 use crate::vocabulary;
 
-/// Identifies the calls that are made up here, for the lack of an id in the request.
-const ID_PREFIX: &str = "client-";
+/// Identifies the calls that are made up here, for the lack of an id in the request; as those of a session, so that a
+/// client that is asked about one is told its end.
+const ID_PREFIX: &str = "call-";
+
+/// Why nothing more is done for an agent.
+const UNWANTED: &str = "The turn was cancelled";
 
 impl Bridge {
     /// Serves a request for a file or a terminal; `None` if it is not one, or not ours to serve.
@@ -39,7 +44,7 @@ impl Bridge {
     }
 
     /// Passes a request on to the client in front. Extensions may forbid what is done with files and terminals
-    /// there; the rest is for the client to decide.
+    /// there, or want the person asked; the rest is for the client to decide.
     pub(super) async fn forward(
         &self,
         outer: &Arc<dyn Outer>,
@@ -55,9 +60,11 @@ impl Bridge {
         for context in verdict.contexts {
             tell_later(&session, context);
         }
-        if let Some(Decided { permission: Permission::Deny, by, reason }) = verdict.decided {
-            let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            let why = format!("Denied by {by}{because}");
+        let refused = match &verdict.decided {
+            Some(decided) => self.refused(&session, &tool, decided).await,
+            None => None,
+        };
+        if let Some(why) = refused {
             session.after_agent_tool(&tool, ToolResult::denied(&*why)).await;
             return Some(Err(RpcError::new(RpcError::INTERNAL, why)));
         }
@@ -80,25 +87,20 @@ impl Bridge {
         name: &str,
         args: Value,
     ) -> Result<Value, RpcError> {
+        if self.is_unwanted() {
+            return Err(RpcError::new(RpcError::CANCELLED, UNWANTED));
+        }
         let mut tool = made_up(name, args);
         let verdict = session.before_agent_tool(&mut tool).await;
         for context in verdict.contexts {
             tell_later(session, context);
         }
-        let refused = match verdict.decided {
-            Some(Decided { permission: Permission::Allow, .. }) => None,
-            Some(Decided { permission: Permission::Deny, by, reason }) => {
-                let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-                Some(format!("Denied by {by}{because}"))
-            }
-            _ => {
-                let request = vocabulary::permission_request(&tool, None);
-                let decision = session.request_permission(&request).await;
-                let said = decision.feedback.as_deref().map(|said| format!(": {said}"));
-                let said = said.unwrap_or_default();
-                (!decision.is_approved()).then(|| format!("Not permitted{said}"))
-            }
+        let refused = match &verdict.decided {
+            Some(decided) => self.refused(session, &tool, decided).await,
+            None => self.asked(session, &vocabulary::permission_request(&tool, None)).await,
         };
+        // Hooks, and whoever was asked, take their time.
+        let refused = refused.or_else(|| self.is_unwanted().then(|| UNWANTED.to_owned()));
         if let Some(why) = refused {
             session.after_agent_tool(&tool, ToolResult::denied(&*why)).await;
             return Err(RpcError::new(RpcError::INTERNAL, why));
@@ -112,6 +114,46 @@ impl Bridge {
             tell_later(session, context);
         }
         served
+    }
+
+    /// Why it may not be done, as an extension has decided; or the person, where an extension wants that.
+    async fn refused(
+        &self,
+        session: &Session,
+        tool: &AgentTool,
+        decided: &Decided,
+    ) -> Option<String> {
+        let Decided { permission, by, reason } = decided;
+        match permission {
+            Permission::Allow => None,
+            Permission::Deny => {
+                let because = reason.as_ref().map(|reason| format!(": {reason}"));
+                Some(format!("Denied by {by}{}", because.unwrap_or_default()))
+            }
+            Permission::Ask => {
+                let mut request = vocabulary::permission_request(tool, None);
+                // Without these it would be a question that the permission mode may answer.
+                request["hookMessage"] = reason.clone().into();
+                request["extensionName"] = by.as_str().into();
+                self.asked(session, &request).await
+            }
+        }
+    }
+
+    /// Asks whoever may decide; why it may not be done. An answer that nobody wants any more is not waited for.
+    async fn asked(&self, session: &Session, request: &Value) -> Option<String> {
+        let decision = tokio::select! {
+            biased;
+            () = self.unwanted() => return Some(UNWANTED.to_owned()),
+            decision = session.request_permission(request) => decision,
+        };
+        let said = decision.feedback.as_deref().map(|said| format!(": {said}"));
+        (!decision.is_approved()).then(|| format!("Not permitted{}", said.unwrap_or_default()))
+    }
+
+    /// Whether nobody wants any more what the agent is doing.
+    fn is_unwanted(&self) -> bool {
+        self.unwanted().now_or_never().is_some()
     }
 }
 
@@ -129,6 +171,12 @@ fn forwarded_tool(method: &str, params: &Value) -> Option<(&'static str, Value)>
             Some(("create", json!({ "path": params["path"], "file_text": params["content"] })))
         }
         "terminal/create" => {
+            // Variables decide what a command does as much as its words.
+            let set = |variable: &Value| {
+                let (name, value) = (variable["name"].as_str()?, variable["value"].as_str()?);
+                Some(format!("{name}={} ", shell_words::quote(value)))
+            };
+            let variables = params["env"].as_array().into_iter().flatten().filter_map(set);
             let program = params["command"].as_str().unwrap_or_default();
             let args = params["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
             let quoted: Vec<_> = args.map(shell_words::quote).collect();
@@ -136,8 +184,38 @@ fn forwarded_tool(method: &str, params: &Value) -> Option<(&'static str, Value)>
                 [] => program.to_owned(),
                 args => format!("{program} {}", args.join(" ")),
             };
+            let command = variables.collect::<String>() + command.as_str();
             Some(("bash", json!({ "command": command })))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tool_watch::stage::Stage;
+    use super::*;
+
+    #[test]
+    fn variables_are_part_of_a_command_that_the_client_runs() {
+        let command = |params: Value| forwarded_tool("terminal/create", &params).unwrap().1;
+        let env = json!([{ "name": "A", "value": "b c" }, { "name": "D", "value": "" }]);
+        let params = json!({ "command": "make", "args": ["all", "it is"], "env": env });
+        assert_eq!(command(params)["command"], "A='b c' D='' make all 'it is'");
+        assert_eq!(command(json!({ "command": "ls | wc" }))["command"], "ls | wc");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_done_for_an_agent_that_does_not_stop() {
+        let stage = Stage::new();
+        let path = stage.root.join("file");
+        let params = json!({ "sessionId": "s", "path": path, "content": "x" });
+        stage.bridge.state().deaf = true;
+        let refused = stage.bridge.request("fs/write_text_file", params.clone()).await.unwrap_err();
+        assert_eq!(refused.code, RpcError::CANCELLED, "{refused}");
+        assert!(!path.exists() && stage.events().is_empty(), "{:?}", stage.events());
+        stage.bridge.state().deaf = false;
+        assert_eq!(stage.bridge.request("fs/write_text_file", params).await, Ok(json!({})));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "x");
     }
 }

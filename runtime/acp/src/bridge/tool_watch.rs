@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::future::Shared;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Permission;
 use tenon_host::Session;
 use tenon_host::front::Context;
 use tenon_host::session::AgentTool;
+use tenon_host::session::Turn;
 use tenon_host::session::Verdict;
 use tenon_host::tool::ToolResult;
 use tokio::sync::OnceCell;
@@ -26,8 +31,8 @@ use crate::vocabulary::Recognised;
 /// How long the end of a turn waits for extensions to hear of the calls in it. Hooks have deadlines of their own.
 const HEARING: Duration = Duration::from_secs(60);
 
-/// How long what the agent says waits for extensions to hear of its tool calls. A hook that waits for the agent
-/// would otherwise wait for itself.
+/// How long what the agent says waits for extensions to hear of its tool calls, and the end of a turn that nobody
+/// wants any more. A hook that waits for the agent would otherwise wait for itself.
 const IN_ORDER: Duration = Duration::from_secs(1);
 
 /// The most tool calls of one turn that are watched. A turn with more is a flood.
@@ -42,8 +47,8 @@ struct Watched {
     call: Mutex<Value>,
     /// What extensions and the person are asked about, once they are.
     about: Mutex<Option<Subject>>,
-    /// What extensions said before it; asked once.
-    before: OnceCell<Vec<(AgentTool, Verdict)>>,
+    /// What extensions said before it, once they have.
+    before: OnceLock<Vec<(AgentTool, Verdict)>>,
     /// The answer to the agent's question about it; given once.
     pub answer: OnceCell<Value>,
     progress: Mutex<Progress>,
@@ -52,11 +57,19 @@ struct Watched {
 /// The tools of a call and their arguments.
 type Subject = Vec<(String, Value)>;
 
+/// Extensions are asked about a call; over when they have answered, for everybody who waits.
+type Asking = Shared<BoxFuture<'static, ()>>;
+
 #[derive(Default)]
 struct Progress {
     /// The tool of ours that it calls. It stays ours when its extension goes.
     ours: Option<String>,
+    /// The agent has asked about it.
+    asked: bool,
+    asking: Option<Asking>,
     ended: bool,
+    /// The end of what had the same id before.
+    earlier: Option<JoinHandle<()>>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -65,7 +78,7 @@ impl ToolWatch {
         Self(Arc::new(Watched {
             call: Mutex::new(json!({})),
             about: Mutex::default(),
-            before: OnceCell::new(),
+            before: OnceLock::new(),
             answer: OnceCell::new(),
             progress: Mutex::default(),
         }))
@@ -127,29 +140,31 @@ impl ToolWatch {
         session: &Session,
         tools: Vec<AgentTool>,
     ) -> &[(AgentTool, Verdict)] {
-        let ask = async {
-            let mut said = Vec::new();
-            for mut tool in tools {
-                let args = tool.args.clone();
-                let verdict = session.before_agent_tool(&mut tool).await;
-                if tool.args != args {
-                    let message = format!(
-                        "an extension rewrote the arguments of {}, which is a tool of the agent: it uses its own",
-                        tool.name
-                    );
-                    let data =
-                        json!({ "warningType": "rewrite_without_effect", "message": message });
-                    session.emit("session.warning", data);
-                    tool.args = args;
-                }
-                for context in &verdict.contexts {
-                    tell_later(session, context.clone());
-                }
-                said.push((tool, verdict));
+        self.asking(session, tools).await;
+        // Nothing was said if asking panicked, which was reported where it happened.
+        self.0.before.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Has extensions asked, once. That goes on when nobody waits for it any more: who has heard of a call is not
+    /// told of it again, and is told of its end.
+    fn asking(&self, session: &Session, tools: Vec<AgentTool>) -> Asking {
+        let mut progress = self.progress();
+        if let Some(asking) = &progress.asking {
+            return asking.clone();
+        }
+        let (session, watch, earlier) = (session.clone(), self.clone(), progress.earlier.take());
+        let task = tokio::spawn(async move {
+            if let Some(earlier) = earlier {
+                // A panic in it was reported where it happened.
+                let _ = earlier.await;
             }
-            said
-        };
-        self.0.before.get_or_init(|| ask).await
+            let said = ask(&session, tools).await;
+            // Nobody else asks.
+            let _ = watch.0.before.set(said);
+        });
+        let asking = task.map(drop).boxed().shared();
+        progress.asking = Some(asking.clone());
+        asking
     }
 
     /// What extensions say after it.
@@ -162,6 +177,50 @@ impl ToolWatch {
             }
         }
     }
+
+    /// It is over, whatever more the agent says of it: extensions that have heard of it hear so.
+    async fn end(&self, session: &Session, why: &str) {
+        let (asking, tasks) = {
+            let mut progress = self.progress();
+            let mut tasks = std::mem::take(&mut progress.tasks);
+            tasks.extend(progress.earlier.take());
+            (progress.asking.clone(), tasks)
+        };
+        for task in tasks {
+            // A panic in it was reported where it happened.
+            let _ = task.await;
+        }
+        if let Some(asking) = asking {
+            asking.await;
+        }
+        let ended = std::mem::replace(&mut self.progress().ended, true);
+        if !ended {
+            self.after(session, ToolResult::failure(why)).await;
+        }
+    }
+}
+
+/// Asks extensions about the tools of a call, one after the other.
+async fn ask(session: &Session, tools: Vec<AgentTool>) -> Vec<(AgentTool, Verdict)> {
+    let mut said = Vec::new();
+    for mut tool in tools {
+        let args = tool.args.clone();
+        let verdict = session.before_agent_tool(&mut tool).await;
+        if tool.args != args {
+            let message = format!(
+                "an extension rewrote the arguments of {}, which is a tool of the agent: it uses its own",
+                tool.name
+            );
+            let data = json!({ "warningType": "rewrite_without_effect", "message": message });
+            session.emit("session.warning", data);
+            tool.args = args;
+        }
+        for context in &verdict.contexts {
+            tell_later(session, context.clone());
+        }
+        said.push((tool, verdict));
+    }
+    said
 }
 
 /// What an extension says about a tool of the agent reaches it with the next message: its result is not ours.
@@ -187,13 +246,23 @@ impl Bridge {
             Recognised::Foreign(tools) => subject(&tools),
         };
         if watch.is_about(about.clone()) {
+            watch.progress().asked = true;
             return Some(watch);
         }
         let another = ToolWatch::new();
         another.learn(&call);
         another.is_about(about);
-        another.progress().tasks = std::mem::take(&mut watch.progress().tasks);
-        self.watches().insert(question["toolCallId"].as_str()?.to_owned(), another.clone());
+        let id = question["toolCallId"].as_str()?.to_owned();
+        let mut watches = self.watches();
+        let replaced = watches.insert(id, another.clone());
+        let mut progress = another.progress();
+        progress.asked = true;
+        progress.earlier = replaced.map(|replaced| {
+            let session = session.clone();
+            let why = "the agent has asked about something else in its place";
+            tokio::spawn(async move { replaced.end(&session, why).await })
+        });
+        drop(progress);
         Some(another)
     }
 
@@ -255,7 +324,7 @@ impl Bridge {
                 } else if status == "in_progress" {
                     self.observe(&session, &watch, tools, None).await;
                 } else if status.is_empty()
-                    && watch.0.before.initialized()
+                    && watch.0.before.get().is_some()
                     && let Some(text) = update["content"][0]["content"]["text"].as_str()
                 {
                     let data = json!({ "toolCallId": id, "progressMessage": text });
@@ -275,12 +344,16 @@ impl Bridge {
         result: Option<ToolResult>,
     ) {
         watch.is_about(subject(&tools));
+        let asked = watch.progress().asked;
         let (session, watched, agent) =
             (session.clone(), watch.clone(), self.definition.name.clone());
         let mut task = tokio::spawn(async move {
             let before = watched.before(&session, tools).await;
             let Some(result) = result else { return };
-            warn_of_denials(&session, &agent, before);
+            // Who has asked, and says that it failed, has not used it: the question was cancelled.
+            if !asked || result.error.is_none() {
+                warn_of_denials(&session, &agent, before, asked);
+            }
             watched.after(&session, result).await;
         });
         if tokio::time::timeout(IN_ORDER, &mut task).await.is_err() {
@@ -288,39 +361,50 @@ impl Bridge {
         }
     }
 
-    /// The turn is over: extensions have heard of all its calls, also of those that never ended.
-    pub(super) async fn watches_end(&self) {
+    /// The turn is over: what is returned tells extensions of the end of all its calls, also of those that never
+    /// ended.
+    pub(super) fn watches_end(&self) -> impl Future<Output = ()> + Send + use<> {
         let watches = std::mem::take(&mut *self.watches());
         if let Some(endpoint) = self.endpoint.get() {
             // What was announced and never called is not what the next call of the same tool is.
             watches.keys().for_each(|id| endpoint.calls().forget(id));
         }
-        let Some(session) = self.session() else { return };
-        let all = async {
-            for watch in watches.into_values() {
-                let tasks = std::mem::take(&mut watch.progress().tasks);
-                for task in tasks {
-                    // A panic in it was reported where it happened.
-                    let _ = task.await;
+        let session = self.session();
+        async move {
+            let Some(session) = session else { return };
+            let all = async {
+                for watch in watches.into_values() {
+                    watch.end(&session, "the turn ended before the call did").await;
                 }
-                let ended = std::mem::replace(&mut watch.progress().ended, true);
-                if !ended {
-                    let result = ToolResult::failure("the turn ended before the call did");
-                    watch.after(&session, result).await;
-                }
+            };
+            if tokio::time::timeout(HEARING, all).await.is_err() {
+                let message = "some extensions have not heard of every tool call of the turn";
+                let data = json!({ "warningType": "agent_tools", "message": message });
+                session.emit("session.warning", data);
             }
+        }
+    }
+
+    /// The turn is over, and extensions have heard of the end of all its calls. They hear of it also if it is not
+    /// waited for, which it is not for long if nobody wants the turn any more.
+    pub(super) async fn watches_ended(&self, turn: &Turn) {
+        let ending = tokio::spawn(self.watches_end());
+        let given_up = async {
+            turn.cancelled().await;
+            tokio::time::sleep(IN_ORDER).await;
         };
-        if tokio::time::timeout(HEARING, all).await.is_err() {
-            self.warn(
-                "agent_tools",
-                "some extensions have not heard of every tool call of the turn",
-            );
+        tokio::select! {
+            biased;
+            // A panic in it was reported where it happened.
+            _ = ending => {}
+            () = given_up => {}
         }
     }
 }
 
 /// A denial counts only where the agent asks.
-fn warn_of_denials(session: &Session, agent: &str, before: &[(AgentTool, Verdict)]) {
+fn warn_of_denials(session: &Session, agent: &str, before: &[(AgentTool, Verdict)], asked: bool) {
+    let omitted = if asked { "got no permission" } else { "did not ask" };
     for (tool, verdict) in before {
         let Some(decided) = &verdict.decided else { continue };
         if decided.permission != Permission::Deny {
@@ -328,7 +412,7 @@ fn warn_of_denials(session: &Session, agent: &str, before: &[(AgentTool, Verdict
         }
         let reason = decided.reason.as_deref().map(|it| format!(": {it}")).unwrap_or_default();
         let message = format!(
-            "{} denies {}{reason}; {agent} did not ask before it used it, so it was not stopped",
+            "{} denies {}{reason}; {agent} {omitted} before it used it, so it was not stopped",
             decided.by, tool.name
         );
         let data = json!({
@@ -368,9 +452,127 @@ fn result_of(call: &Value, last: &Value, failed: bool) -> ToolResult {
     if failed { ToolResult::failure(said) } else { ToolResult::success(said) }
 }
 
+/// A session without extensions, in which everything is permitted, and a bridge to no agent.
+#[cfg(test)]
+pub(super) mod stage {
+    use std::path::PathBuf;
+
+    use tenon_host::SessionOptions;
+    use tenon_host::config::Config;
+    use tenon_host::events::Event;
+    use tenon_host::front::Agent;
+
+    use super::super::OpeningParams;
+    use super::*;
+    use crate::config::PermissionMode;
+    use crate::definition::AgentDefinition;
+    use crate::policy::PolicyFront;
+
+    pub struct Stage {
+        pub bridge: Arc<Bridge>,
+        pub session: Session,
+        /// The working directory.
+        pub root: PathBuf,
+        events: Arc<Mutex<Vec<String>>>,
+        _temp: tempfile::TempDir,
+    }
+
+    impl Stage {
+        pub fn new() -> Self {
+            let temp = tempfile::tempdir().unwrap();
+            let root = temp.path().canonicalize().unwrap();
+            let mode = PermissionMode::ApproveAll;
+            let session = Session::new(SessionOptions {
+                front: Some(Arc::new(PolicyFront::new(mode, vec![root.clone()], None))),
+                ..SessionOptions::new(root.clone(), root.clone())
+            })
+            .unwrap();
+            let mut definition =
+                AgentDefinition::resolve("demo", &Config::default(), &root).unwrap();
+            definition.client_fs = true;
+            let opening = OpeningParams {
+                cwd: root.clone(),
+                additional_directories: Vec::new(),
+                params: json!({}),
+                tenon: root.clone(),
+                guarded: false,
+                choose_mode: true,
+                shared: false,
+                replay: false,
+            };
+            let bridge = Bridge::new(definition, mode, None, opening);
+            bridge.attach(session.downgrade());
+            let events = Arc::new(Mutex::new(Vec::new()));
+            let seen = events.clone();
+            session.tap(move |event: &Event| {
+                if let Some(what) = event.kind.strip_prefix("tool.execution_") {
+                    let about = &event.data["arguments"]["command"];
+                    let about = about.as_str().or(event.data["error"]["message"].as_str());
+                    seen.lock().unwrap().push(format!("{what} {}", about.unwrap_or_default()));
+                }
+            });
+            Self { bridge, session, root, events, _temp: temp }
+        }
+
+        /// The beginnings of tool calls with their commands, and the ends with what went wrong, so far.
+        pub fn events(&self) -> Vec<String> {
+            self.events.lock().unwrap().clone()
+        }
+
+        /// Waits until there are so many.
+        pub async fn until(&self, count: usize) {
+            while self.events().len() < count {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+
+    /// A call of the agent's shell, as it asks about it.
+    pub fn bash(command: &str) -> Value {
+        json!({ "toolCallId": "1", "kind": "execute", "rawInput": { "command": command } })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::stage::Stage;
+    use super::stage::bash;
     use super::*;
+
+    /// Extensions are asked about a call.
+    async fn asks(stage: &Stage, watch: &ToolWatch) {
+        let Recognised::Foreign(tools) = stage.bridge.recognise(&stage.session, watch) else {
+            panic!("it is not ours")
+        };
+        assert_eq!(watch.before(&stage.session, tools).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_about_in_the_place_of_another_begins_after_its_end() {
+        let stage = Stage::new();
+        let ask = |command: &str| stage.bridge.asked_about(&stage.session, &bash(command)).unwrap();
+        asks(&stage, &ask("ls")).await;
+        asks(&stage, &ask("ls")).await;
+        asks(&stage, &ask("rm")).await;
+        stage.bridge.watches_end().await;
+        let expected = [
+            "start ls",
+            "complete the agent has asked about something else in its place",
+            "start rm",
+            "complete the turn ended before the call did",
+        ];
+        assert_eq!(stage.events(), expected);
+    }
+
+    #[tokio::test]
+    async fn asking_goes_on_when_nobody_waits_for_it() {
+        let stage = Stage::new();
+        let watch = stage.bridge.asked_about(&stage.session, &bash("ls")).unwrap();
+        assert!(asks(&stage, &watch).now_or_never().is_none());
+        stage.bridge.watches_end().await;
+        let expected = ["start ls", "complete the turn ended before the call did"];
+        assert_eq!(stage.events(), expected);
+    }
 
     #[test]
     fn what_updates_say_adds_up() {

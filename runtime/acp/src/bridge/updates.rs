@@ -7,6 +7,16 @@ use tenon_host::Session;
 use super::Bridge;
 use super::Replay;
 
+/// The kinds of updates that tell what was said and done before, when an agent opens a session again.
+pub(crate) const HISTORY: [&str; 6] = [
+    "user_message_chunk",
+    "agent_message_chunk",
+    "agent_thought_chunk",
+    "tool_call",
+    "tool_call_update",
+    "plan",
+];
+
 impl Bridge {
     /// An update of the agent, in the order they come.
     pub(super) async fn update(&self, params: Value) {
@@ -26,7 +36,7 @@ impl Bridge {
             }
         }
         if let Some(outer) = &self.outer
-            && replaying != Some(Replay::Known)
+            && !(replaying == Some(Replay::Known) && HISTORY.contains(&kind.as_str()))
         {
             outer.update(self.with_our_id(params)).await;
         }

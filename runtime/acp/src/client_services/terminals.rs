@@ -1,16 +1,19 @@
 //! Commands that run for an agent.
 //!
-//! Each has a process group of its own and a thread that waits for it. Its number stays taken until the
-//! terminal is released: the thread sees the end, but only then takes the process off the system's list. So
-//! the group can be killed at any time, and never somebody else's.
+//! Each has a guard of its own, as the agent has, and a thread that waits for it. Programs that embed us may do
+//! without guards; then a command has a process group. Its number stays taken until the terminal is released:
+//! the thread sees the end, but only then takes the process off the system's list. So the group can be
+//! killed at any time, and never somebody else's.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
@@ -28,6 +31,11 @@ use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+use crate::command_line::CommandLine;
+use crate::guard;
+use crate::guard::Handover;
+use crate::guard::Lifeline;
+use crate::guard::Order;
 use crate::rpc::RpcError;
 
 /// Terminals that are open at a time; each has a process and a thread.
@@ -83,9 +91,30 @@ pub fn command(command: &str, args: &[String], env: &[(String, String)], cwd: &P
     ready
 }
 
+/// The same command behind a guard, which ends it should we be killed.
+fn guarded(tenon: &Path, plain: &Command) -> std::io::Result<(Command, Handover)> {
+    let words = std::iter::once(plain.get_program()).chain(plain.get_args());
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    let line = CommandLine { program: words.next().unwrap_or_default(), args: words.collect() };
+    let path = plain.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, value)| value);
+    let path = path.map(OsStr::to_owned).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    let cwd = plain.get_current_dir().unwrap_or(Path::new("/"));
+    // Otherwise it would be the guard that fails, and say so in the command's place.
+    let program = line.find(&path, cwd).map_err(|_| std::io::ErrorKind::NotFound)?;
+    let (mut command, handover) = guard::command(tenon, &program, &line.args)?;
+    command
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(cwd);
+    Ok((command, handover))
+}
+
 /// The terminals of one session. Dropping them ends their commands.
 #[derive(Default)]
-pub struct Terminals(Mutex<State>);
+pub struct Terminals {
+    /// Our own binary, if commands are to be guarded: see [`crate::guard`].
+    guard: Option<PathBuf>,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -94,8 +123,13 @@ struct State {
 }
 
 impl Terminals {
+    /// None yet. With our own binary, commands are guarded.
+    pub fn new(guard: Option<PathBuf>) -> Self {
+        Self { guard, state: Mutex::default() }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.0)
+        lock(&self.state)
     }
 
     /// Starts a command; the name of its terminal. Must be called inside a tokio runtime.
@@ -109,7 +143,8 @@ impl Terminals {
             return Err(RpcError::internal(message));
         }
         let program = command.get_program().to_owned();
-        let terminal = Terminal::start(command, output_bytes).map_err(|error| {
+        let terminal = Terminal::start(command, self.guard.as_deref(), output_bytes);
+        let terminal = terminal.map_err(|error| {
             RpcError::internal(format!("{} cannot be started: {error}", program.display()))
         })?;
         let id = format!("terminal-{}", uuid::Uuid::new_v4().simple());
@@ -198,9 +233,17 @@ struct Exit {
     signal: Option<String>,
 }
 
-/// A command and what it has written. Dropping it kills the command's process group.
+/// How a command is ended.
+enum Reach {
+    /// By its process group.
+    Group(i32),
+    /// By its guard.
+    Guard(Lifeline),
+}
+
+/// A command and what it has written. Dropping it kills the command with all that it has started.
 struct Terminal {
-    group: i32,
+    reach: Reach,
     output: Arc<Mutex<Output>>,
     /// Known when all that the command itself wrote is in `output`.
     exit: watch::Receiver<Option<Exit>>,
@@ -213,12 +256,22 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(mut command: Command, output_bytes: usize) -> std::io::Result<Self> {
+    fn start(plain: Command, guard: Option<&Path>, output_bytes: usize) -> std::io::Result<Self> {
         let (reader, writer) = std::io::pipe()?;
         let reader = OwnedFd::from(reader);
         let direct = File::from(reader.try_clone()?);
         let pipe = pipe::Receiver::from_owned_fd(reader)?;
-        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
+        let (mut command, handover) = match guard {
+            Some(tenon) => {
+                let (command, handover) = guarded(tenon, &plain)?;
+                (command, Some(handover))
+            }
+            None => (plain, None),
+        };
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        if handover.is_none() {
+            command.process_group(0);
+        }
 
         // The thread comes first: a process without one could not be waited for.
         let (keeper, children) = std::sync::mpsc::channel();
@@ -229,7 +282,10 @@ impl Terminal {
         let child = command.spawn()?;
         // It holds our copies of the pipe's other end.
         drop(command);
-        let group = child.id().cast_signed();
+        let reach = match handover {
+            Some(handover) => Reach::Guard(handover.given()),
+            None => Reach::Group(child.id().cast_signed()),
+        };
         // The thread takes it: it ends only after this side of the channel.
         let _ = keeper.send(child);
 
@@ -238,13 +294,18 @@ impl Terminal {
         let (released, release) = oneshot::channel();
         let pump = Pump { pipe, direct, ended, release, output: output.clone(), tell_exit };
         tokio::spawn(pump.run());
-        Ok(Self { group, output, exit, going, _released: released, _keeper: keeper })
+        Ok(Self { reach, output, exit, going, _released: released, _keeper: keeper })
     }
 
     fn kill(&self) {
-        // SAFETY: kill takes two integers. The group's first process is taken off the system's list only
-        // after this terminal is gone, so the number is not somebody else's.
-        unsafe { libc::kill(-self.group, libc::SIGKILL) };
+        match &self.reach {
+            // SAFETY: kill takes two integers. The group's first process is taken off the system's list only
+            // after this terminal is gone, so the number is not somebody else's.
+            Reach::Group(group) => unsafe {
+                libc::kill(-group, libc::SIGKILL);
+            },
+            Reach::Guard(line) => line.order(Order::Kill),
+        }
     }
 }
 

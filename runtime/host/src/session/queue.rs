@@ -16,8 +16,13 @@ use super::turn::TurnEnd;
 use crate::front::AgentPrompt;
 use crate::front::StopReason;
 
-/// The most prompts that wait. An extension that sends prompts in answer to prompts ends here.
+/// The most prompts that wait. An extension that sends several in answer to each ends here.
 pub const MAX_QUEUED_PROMPTS: usize = 100;
+
+/// The most prompts of extensions in a row, without one of the person between. An extension that sends one
+/// whenever the session is idle ends here: it never has more than one waiting, and each costs what asking a model
+/// costs.
+const MAX_UNATTENDED_PROMPTS: usize = 100;
 
 /// When a message is worked on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,6 +75,12 @@ pub enum SendError {
         "{MAX_QUEUED_PROMPTS} messages are waiting already; try again when the session is idle"
     )]
     Full,
+    /// Extensions go on by themselves.
+    #[error(
+        "extensions have sent {MAX_UNATTENDED_PROMPTS} messages since the last one of the person, who has to \
+         send the next"
+    )]
+    Unattended,
 }
 
 /// A message that waits.
@@ -99,7 +110,30 @@ struct QueueState {
     running: bool,
     /// Messages on their way into the running turn.
     steering: usize,
+    /// Messages of extensions that did not have to wait any more, since the last message of the person.
+    unattended: usize,
     closed: bool,
+}
+
+impl QueueState {
+    /// Messages of extensions since the last one of the person, also those that wait. What is forgotten while it
+    /// waits does not count.
+    fn unattended(&self) -> usize {
+        self.unattended + self.waiting.iter().filter(|queued| queued.is_unattended()).count()
+    }
+
+    /// A message does not have to wait any more.
+    fn leaves(&mut self, queued: &Queued) {
+        self.unattended += usize::from(queued.is_unattended());
+    }
+}
+
+impl Queued {
+    /// Whether it is one more message of an extension. One that comes back, because the turn that it was for had
+    /// ended, is not.
+    fn is_unattended(&self) -> bool {
+        self.message.source.is_some() && self.prepared.is_none()
+    }
 }
 
 /// What there is to do.
@@ -134,6 +168,11 @@ impl Queue {
         if state.waiting.len() >= MAX_QUEUED_PROMPTS {
             return Err(SendError::Full);
         }
+        if queued.message.source.is_none() {
+            state.unattended = 0;
+        } else if state.unattended() >= MAX_UNATTENDED_PROMPTS {
+            return Err(SendError::Unattended);
+        }
         if !state.running && state.waiting.is_empty() {
             queued.delivery = "idle";
         }
@@ -158,6 +197,7 @@ impl Queue {
     pub fn next(&self, aborts: &watch::Sender<u64>, idle: impl FnOnce()) -> Next {
         let mut state = self.lock();
         if let Some(queued) = state.waiting.pop_front() {
+            state.leaves(&queued);
             return Next::Message(Box::new(queued), *aborts.borrow());
         }
         if state.steering > 0 {
@@ -188,6 +228,7 @@ impl Queue {
         let mut state = self.lock();
         let place = state.waiting.iter().position(|queued| queued.id == id)?;
         let queued = state.waiting.remove(place)?;
+        state.leaves(&queued);
         state.steering += 1;
         Some((queued, Steering(self)))
     }
@@ -326,5 +367,68 @@ impl Drop for Steering<'_> {
     fn drop(&mut self) {
         self.0.lock().steering -= 1;
         self.0.steered.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(queue: &Queue, source: Option<&str>) -> Result<bool, SendError> {
+        let source = source.map(str::to_owned);
+        let message = Message { source, ..Message::new("go on") };
+        let id = crate::ids::unique();
+        let queued = Queued { id, message, delivery: "queued", prepared: None, done: None };
+        queue.push(queued, || {})
+    }
+
+    /// Takes the next message, if there is one.
+    fn work(queue: &Queue) -> Option<Queued> {
+        match queue.next(&watch::Sender::new(0), || {}) {
+            Next::Message(queued, _) => Some(*queued),
+            Next::Steering | Next::Idle => None,
+        }
+    }
+
+    const EXTENSION: Option<&str> = Some("agent-project:loop");
+
+    #[test]
+    fn extensions_that_answer_themselves_come_to_an_end() {
+        let queue = Queue::default();
+        for _ in 0..2 {
+            send(&queue, None).unwrap();
+            assert!(work(&queue).is_some());
+            for _ in 0..MAX_UNATTENDED_PROMPTS {
+                send(&queue, EXTENSION).unwrap();
+                assert!(work(&queue).is_some() && work(&queue).is_none());
+            }
+            assert!(matches!(send(&queue, EXTENSION), Err(SendError::Unattended)));
+        }
+    }
+
+    #[test]
+    fn what_waits_counts_until_it_is_forgotten() {
+        let queue = Queue::default();
+        send(&queue, EXTENSION).unwrap();
+        assert!(work(&queue).is_some());
+        for _ in 1..MAX_UNATTENDED_PROMPTS {
+            send(&queue, EXTENSION).unwrap();
+        }
+        assert!(matches!(send(&queue, EXTENSION), Err(SendError::Unattended)));
+        assert_eq!(queue.clear(), MAX_UNATTENDED_PROMPTS - 1);
+        send(&queue, EXTENSION).unwrap();
+    }
+
+    #[test]
+    fn a_message_that_came_too_late_for_a_turn_counts_once() {
+        let queue = Queue::default();
+        send(&queue, EXTENSION).unwrap();
+        let id = queue.lock().waiting[0].id.clone();
+        let (mut queued, on_its_way) = queue.take(&id).unwrap();
+        queued.prepared = Some(AgentPrompt::default());
+        queue.put_first(queued);
+        drop(on_its_way);
+        assert!(work(&queue).is_some());
+        assert_eq!(queue.lock().unattended(), 1);
     }
 }
