@@ -10,6 +10,7 @@ use std::process::Command;
 use std::process::ExitStatus;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use libtest_mimic::Trial;
@@ -378,7 +379,10 @@ async fn http_written() {
     assert!(answer.header("content-type").is_some_and(|it| it.starts_with("text/event-stream")));
     workspace.file(".github/extensions/later/extension.mjs", LATER);
     let mut line = String::new();
+    let deadline = Instant::now() + PATIENCE;
     while !line.contains(LIST_CHANGED) {
+        // Lines that keep the connection alive come for ever.
+        assert!(Instant::now() < deadline, "nobody was told of new tools");
         line.clear();
         assert_ne!(stream.read_line(&mut line).unwrap(), 0, "nobody was told of new tools");
     }

@@ -23,6 +23,8 @@ pub fn trials() -> Vec<Trial> {
         trial("proxy::a_loaded_session_is_replayed_without_hooks", loaded),
         trial("proxy::the_person_decides_in_the_editor", asked),
         trial("proxy::a_crashed_agent_is_reported_and_comes_back", crashed),
+        trial("proxy::the_mode_that_was_chosen_outlives_a_crash", chosen_mode),
+        trial("proxy::a_resumed_session_has_its_commands_and_no_history", resumed),
         trial("proxy::prompts_with_more_than_text_pass_unchanged", blocks),
     ]
 }
@@ -124,8 +126,13 @@ async fn unknown() {
         )
         .await
         .unwrap();
-    assert_eq!(client.requests("_demo/hello").len(), 1);
-    assert_eq!(client.requests("_demo/note").len(), 1);
+    assert_eq!(client.updates(&session, "demo_unknown_update").len(), 1);
+    for method in ["_demo/hello", "_demo/note"] {
+        let requests = client.requests(method);
+        assert_eq!(requests.len(), 1, "{method}");
+        assert_eq!(requests[0]["sessionId"], session.as_str(), "{method}");
+    }
+    assert!(client.said(&session).contains("\"world\":true"), "{}", client.said(&session));
     let error = client.request("_client/none", json!({ "x": 1 })).await.unwrap_err();
     assert_eq!(error.code, RpcError::METHOD_NOT_FOUND);
     assert!(client.end().await.success());
@@ -219,6 +226,38 @@ async fn crashed() {
     let answer = client.prompt(&session, "@say two").await.unwrap();
     assert_eq!(answer["stopReason"], "end_turn");
     assert!(client.said(&session).contains("two"));
+    assert!(client.end().await.success());
+}
+
+async fn chosen_mode() {
+    let workspace = Workspace::new();
+    let client = Client::with_demo(&workspace).await;
+    let session = client.open(&workspace).await;
+    let params = json!({ "sessionId": session, "modeId": "plan" });
+    client.request("session/set_mode", params).await.unwrap();
+    client.prompt(&session, "@crash 3").await.unwrap_err();
+    // In this mode nothing is changed, and it is an error to try.
+    let _ = client.prompt(&session, "@run touch made").await;
+    assert!(!workspace.cwd().join("made").exists(), "{}", client.said(&session));
+    assert!(client.end().await.success());
+}
+
+async fn resumed() {
+    let workspace = Workspace::new();
+    let client = Client::with_demo(&workspace).await;
+    let session = client.open(&workspace).await;
+    client.prompt(&session, "@say long ago").await.unwrap();
+    assert!(client.end().await.success());
+    let client = Client::with_demo(&workspace).await;
+    let params = json!({ "sessionId": session, "cwd": workspace.cwd(), "mcpServers": [] });
+    client.request("session/resume", params).await.unwrap();
+    let offered = |client: &Client| {
+        let updates = client.updates(&session, "available_commands_update");
+        updates.iter().any(|it| it.to_string().contains("\"shout\"")).then_some(())
+    };
+    client.until("the agent's commands are offered", offered).await;
+    client.prompt(&session, "@say now").await.unwrap();
+    assert_eq!(client.said(&session), "now");
     assert!(client.end().await.success());
 }
 

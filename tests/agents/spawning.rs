@@ -15,6 +15,7 @@ pub fn trials() -> Vec<Trial> {
         trial("spawning::a_missing_program_is_named_with_how_to_get_it", missing_program),
         trial("spawning::a_missing_directory_fails_before_launch", missing_directories),
         trial("spawning::an_agent_without_modes_is_asked_for_none", no_modes),
+        trial("spawning::an_agent_without_models_is_used_as_it_is", no_models),
         trial("spawning::resuming_needs_an_agent_that_can", no_load),
         trial("spawning::a_session_that_the_agent_has_forgotten_begins_anew", forgotten),
         trial("spawning::a_session_goes_on_where_it_ended", resumed),
@@ -55,6 +56,8 @@ async fn missing_program() {
     let run = workspace.run(&["run", "-a", "mine", "hello"]);
     assert_eq!(run.code, 1, "{run:#?}");
     assert!(run.stderr.contains("no-such-agent"), "{}", run.stderr);
+    // Also where it is installed.
+    let workspace = workspace.env("PATH", "/nonexistent");
     let claude = workspace.run(&["run", "-a", "claude", "hello"]);
     assert_eq!(claude.code, 1);
     assert!(claude.stderr.contains("@agentclientprotocol/claude-agent-acp"), "{}", claude.stderr);
@@ -79,6 +82,19 @@ async fn no_modes() {
     let workspace = with_demo("args = [\"--no-modes\"]");
     let run = run(&workspace, &[], "@say fine");
     assert_eq!((run.code, run.stdout.trim()), (0, "fine"), "{run:#?}");
+    // Asking for one would be an error, and a warning.
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
+}
+
+async fn no_models() {
+    let workspace = with_demo("args = [\"--no-models\"]");
+    let fine = run(&workspace, &[], "@say fine");
+    assert_eq!((fine.code, fine.stdout.trim()), (0, "fine"), "{fine:#?}");
+    assert!(!fine.stderr.contains("warning"), "{}", fine.stderr);
+    let workspace = with_demo("args = [\"--no-models\"]\nmodel = \"large\"");
+    let warned = run(&workspace, &[], "@say fine");
+    assert_eq!((warned.code, warned.stdout.trim()), (0, "fine"), "{warned:#?}");
+    assert!(warned.stderr.contains("large"), "{}", warned.stderr);
 }
 
 /// The id of the only session.
@@ -108,6 +124,11 @@ async fn forgotten() {
     assert_eq!(run.code, 0, "{run:#?}");
     assert!(run.stdout.contains("agent_session_lost"), "{}", run.stdout);
     assert_eq!(session_id(&workspace), id);
+    // The new one is remembered in place of the lost one.
+    workspace.home_file("config.toml", "[agents.demo]\n");
+    let run = workspace.run(&["run", "-a", "demo", "--json", "--resume", &id, "@say three"]);
+    assert_eq!(run.code, 0, "{run:#?}");
+    assert!(!run.stdout.contains("agent_session_lost"), "{}", run.stdout);
 }
 
 async fn resumed() {
@@ -179,6 +200,13 @@ async fn services() {
     assert!(!run.stdout.contains("outside\n"), "{}", run.stdout);
     assert_eq!(std::fs::read_to_string(cwd.join("new.txt")).unwrap(), "written");
     assert!(run.stdout.contains("from a terminal"), "{}", run.stdout);
+    // What is permitted is decided before anything is done.
+    let run = workspace.run(&["run", "-a", "demo", "-q", "--permissions", "deny-all", &format!(
+        "@client-read {0}/inside.txt\n@client-write {0}/denied.txt \"x\"\n@client-run touch {0}/denied-too.txt",
+        cwd.display(),
+    )]);
+    assert!(!run.stdout.contains("inside\n"), "{}", run.stdout);
+    assert!(!cwd.join("denied.txt").exists() && !cwd.join("denied-too.txt").exists(), "{run:#?}");
     // Without the profile's wish there are no such methods.
     let workspace = with_demo("client-fs = false");
     workspace.file("inside.txt", "inside text");
@@ -218,5 +246,6 @@ async fn startup_prompt() {
     assert!(first.stdout.contains("You are terse."), "{}", first.stdout);
     let id = session_id(&workspace);
     let second = run(&workspace, &["--resume", &id], "@prompt");
+    assert_eq!(second.code, 0, "{second:#?}");
     assert!(!second.stdout.contains("You are terse."), "{}", second.stdout);
 }

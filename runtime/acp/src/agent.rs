@@ -266,9 +266,17 @@ impl RunningAgent {
         method: &str,
         params: Value,
     ) -> Result<Result<Value, RpcError>, AgentStartError> {
-        let deadline = self.definition().start_deadline.unwrap_or(START_DEADLINE);
         let connection = self.connection();
-        let answer = connection.request(method, params);
+        self.in_time(method, connection.request(method, params)).await
+    }
+
+    /// Waits for what must be answered before a session can begin.
+    pub(crate) async fn in_time<T>(
+        &self,
+        method: &str,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, AgentStartError> {
+        let deadline = self.definition().start_deadline.unwrap_or(START_DEADLINE);
         tokio::time::timeout(deadline, answer).await.map_err(|_| AgentStartError::Silent {
             agent: self.definition().name.clone(),
             method: method.to_owned(),
@@ -320,6 +328,7 @@ async fn begin(
 ) -> Result<Current, AgentStartError> {
     let name = launch.definition.name.clone();
     let deadline = launch.definition.start_deadline.unwrap_or(START_DEADLINE);
+    router.begin();
     let launched = launch.clone().start().map_err(|error| AgentStartError::Launch(error.into()))?;
     let Launched { stdin, stdout, process } = launched;
     let connection = Connection::new(stdout, stdin, router.clone());
@@ -333,6 +342,11 @@ async fn begin(
         params["clientInfo"] = json!({ "name": client.name, "version": client.version });
     }
     let answered = tokio::time::timeout(deadline, connection.request("initialize", params)).await;
+    let last_words = || {
+        let mut words = process.last_stderr();
+        words.extend(router.last_garbage());
+        words
+    };
     let problem = match answered {
         Ok(Ok(initialized)) if initialized["protocolVersion"] == PROTOCOL_VERSION => {
             return Ok(Current { process, connection, initialized, epoch });
@@ -344,19 +358,17 @@ async fn begin(
         Ok(Err(error)) if error.is_closed() => {
             let exited = tokio::time::timeout(EXIT_PATIENCE, process.exited()).await;
             let how = exited.unwrap_or_else(|_| "it closed its output".to_owned());
-            AgentStartError::Exited { agent: name, how, stderr: process.last_stderr() }
+            AgentStartError::Exited { agent: name, how, stderr: last_words() }
         }
         Ok(Err(error)) => AgentStartError::Refused {
             agent: name,
             method: "initialize".to_owned(),
             error,
-            stderr: process.last_stderr(),
+            stderr: last_words(),
         },
         Err(_) => {
-            let mut stderr = process.last_stderr();
-            stderr.extend(router.last_garbage());
             let method = "initialize".to_owned();
-            AgentStartError::Silent { agent: name, method, deadline, stderr }
+            AgentStartError::Silent { agent: name, method, deadline, stderr: last_words() }
         }
     };
     connection.close().await;

@@ -171,10 +171,14 @@ impl Proxy {
 
     async fn start(&self, params: Value) -> Result<Started, RpcError> {
         let outer = Arc::new(Sessionless(self.client().await?));
-        let capabilities = match &params["clientCapabilities"] {
+        let mut capabilities = match &params["clientCapabilities"] {
             Value::Null => json!({}),
             given => given.clone(),
         };
+        if let Some(capabilities) = capabilities.as_object_mut() {
+            // What sub-agents do is to be asked about in the session they belong to, where the hooks are.
+            capabilities.remove("subagents");
+        }
         let own_name = |field: &str| params["clientInfo"][field].as_str().map(str::to_owned);
         let client = ClientInfo {
             name: own_name("name").unwrap_or_else(|| "tenon".to_owned()),

@@ -66,6 +66,7 @@ use agent_client_protocol::v1::schema::ResumeSessionResponse;
 use agent_client_protocol::v1::schema::SessionAdditionalDirectoriesCapabilities;
 use agent_client_protocol::v1::schema::SessionCapabilities;
 use agent_client_protocol::v1::schema::SessionCloseCapabilities;
+use agent_client_protocol::v1::schema::SessionConfigOption;
 use agent_client_protocol::v1::schema::SessionId;
 use agent_client_protocol::v1::schema::SessionInfo;
 use agent_client_protocol::v1::schema::SessionListCapabilities;
@@ -266,6 +267,10 @@ impl DemoAgent {
         (!self.options.no_modes).then(|| live.modes())
     }
 
+    fn settings(&self, live: &Live) -> Option<Vec<SessionConfigOption>> {
+        (!self.options.no_models).then(|| live.config_options())
+    }
+
     fn initialize(
         &self,
         _request: InitializeRequest,
@@ -328,7 +333,7 @@ impl DemoAgent {
             let live = agent.open(stored, request.cwd, &request.mcp_servers).await;
             let response = NewSessionResponse::new(live.id.clone())
                 .modes(agent.modes(&live))
-                .config_options(live.config_options());
+                .config_options(agent.settings(&live));
             let _ = responder.respond(response);
             announce_commands(&client, &live.id);
             Ok(())
@@ -351,7 +356,7 @@ impl DemoAgent {
             let live = agent.open(stored, request.cwd, &request.mcp_servers).await;
             let response = LoadSessionResponse::new()
                 .modes(agent.modes(&live))
-                .config_options(live.config_options());
+                .config_options(agent.settings(&live));
             let _ = responder.respond(response);
             announce_commands(&client, &live.id);
             Ok(())
@@ -373,7 +378,7 @@ impl DemoAgent {
             let live = agent.open(stored, request.cwd, &request.mcp_servers).await;
             let response = ResumeSessionResponse::new()
                 .modes(agent.modes(&live))
-                .config_options(live.config_options());
+                .config_options(agent.settings(&live));
             let _ = responder.respond(response);
             announce_commands(&client, &live.id);
             Ok(())

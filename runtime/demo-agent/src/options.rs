@@ -45,6 +45,8 @@ pub struct DemoOptions {
     pub no_load: bool,
     /// Has no modes.
     pub no_modes: bool,
+    /// Has no models to choose from.
+    pub no_models: bool,
     /// Cannot reach MCP servers over HTTP, and says so.
     pub no_http: bool,
     /// Does not list tools again when they have changed.

@@ -48,6 +48,7 @@ pub use canvas::OpenCanvasRequest;
 pub use command::CommandError;
 pub use ending::EndReason;
 use ending::Phase;
+pub use manage_tools::RELOAD_TOOL;
 pub use outcome::ToolOutcome;
 pub use permission::NOBODY_TO_ASK;
 pub use queue::Delivery;

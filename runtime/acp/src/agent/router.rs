@@ -7,10 +7,14 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
+use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::Outer;
 use crate::bridge::Bridge;
@@ -19,6 +23,10 @@ use crate::rpc::RpcError;
 
 /// How many notifications are kept for sessions whose id is not known yet. Agents send a handful.
 const MAX_EARLY: usize = 1_000;
+
+/// How long a request about an unknown session waits while one is being opened: an agent may not answer before
+/// it has its own answer.
+const OPENING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How many sessions are told of lines that are no messages, each: the first few say it all.
 const MAX_GARBAGE_TOLD: u64 = 5;
@@ -88,24 +96,33 @@ impl Router {
         self.routes().bridges.remove(acp_id);
     }
 
+    /// The agent's process is a new one.
+    pub fn begin(&self) {
+        let mut routes = self.routes();
+        routes.garbage = 0;
+        routes.last_garbage = None;
+    }
+
     /// The last line that was no message.
     pub fn last_garbage(&self) -> Option<String> {
         self.routes().last_garbage.clone()
     }
 
-    fn bridge(&self, acp_id: &str) -> Option<Arc<Bridge>> {
-        self.routes().bridges.get(acp_id)?.upgrade()
-    }
-
     /// The session of that id, once it is registered.
     async fn bridge_soon(&self, acp_id: &str) -> Option<Arc<Bridge>> {
         let mut changed = self.changed.subscribe();
+        let until = Instant::now() + OPENING_PATIENCE;
         loop {
             changed.borrow_and_update();
-            if let Some(bridge) = self.bridge(acp_id) {
-                return Some(bridge);
+            {
+                let routes = self.routes();
+                match routes.bridges.get(acp_id).and_then(Weak::upgrade) {
+                    None if routes.opening > 0 => {}
+                    known => return known,
+                }
             }
-            if self.routes().opening == 0 || changed.changed().await.is_err() {
+            let next = tokio::time::timeout_at(until, changed.changed()).await;
+            if !matches!(next, Ok(Ok(()))) {
                 return None;
             }
         }
@@ -131,8 +148,7 @@ impl Handler for Router {
         match (bridge, &self.outer) {
             (Some(bridge), _) => bridge.notification(&method, params).await,
             // A session that the agent has opened by itself, such as a sub-agent's.
-            (None, Some(outer)) if method == "session/update" => outer.update(params).await,
-            (None, Some(outer)) => outer.notification(&method, params).await,
+            (None, Some(outer)) => pass_on(&**outer, &method, params).await,
             (None, None) => {}
         }
     }
@@ -142,6 +158,16 @@ impl Handler for Router {
             && let Some(bridge) = self.bridge_soon(id).await
         {
             return bridge.request(&method, params).await;
+        }
+        // A session that the agent has opened by itself has no hooks and no policy, so it may do nothing that
+        // needs them.
+        if params["sessionId"].is_string() {
+            if method == "session/request_permission" {
+                return Ok(json!({ "outcome": { "outcome": "cancelled" } }));
+            }
+            if method.starts_with("fs/") || method.starts_with("terminal/") {
+                return Err(RpcError::method_not_found(&method));
+            }
         }
         let served = match &self.outer {
             Some(outer) => outer.request(&method, params).await,
@@ -153,12 +179,14 @@ impl Handler for Router {
     fn garbage(&self, line: &str, why: &str) {
         let told = {
             let mut routes = self.routes();
-            routes.garbage += 1;
             routes.last_garbage = Some(format!("on its output: {line}"));
+            let told: Vec<_> = routes.bridges.values().filter_map(Weak::upgrade).collect();
+            // What is printed before anybody listens, such as a greeting, is not counted.
+            routes.garbage += u64::from(!told.is_empty());
             if routes.garbage > MAX_GARBAGE_TOLD {
                 return;
             }
-            routes.bridges.values().filter_map(Weak::upgrade).collect::<Vec<_>>()
+            told
         };
         for bridge in told {
             bridge.warn(
@@ -169,17 +197,37 @@ impl Handler for Router {
     }
 }
 
+async fn pass_on(outer: &dyn Outer, method: &str, params: Value) {
+    match method {
+        "session/update" => outer.update(params).await,
+        _ => outer.notification(method, params).await,
+    }
+}
+
 struct Opening(Arc<Router>);
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        let mut routes = self.0.routes();
-        routes.opening -= 1;
-        if routes.opening == 0 {
-            routes.early.clear();
-            routes.early_count = 0;
-        }
-        drop(routes);
+        let rest = {
+            let mut routes = self.0.routes();
+            routes.opening -= 1;
+            if routes.opening > 0 {
+                HashMap::new()
+            } else {
+                routes.early_count = 0;
+                std::mem::take(&mut routes.early)
+            }
+        };
         self.0.changed.send_replace(());
+        // What is left is of sessions that the agent has opened by itself.
+        if let (false, Some(outer), Ok(runtime)) =
+            (rest.is_empty(), self.0.outer.clone(), Handle::try_current())
+        {
+            runtime.spawn(async move {
+                for (method, params) in rest.into_values().flatten() {
+                    pass_on(&*outer, &method, params).await;
+                }
+            });
+        }
     }
 }

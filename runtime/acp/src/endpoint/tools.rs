@@ -35,6 +35,7 @@ use serde_json::json;
 use tenon_host::Session;
 use tenon_host::config::agents::ReloadStrategy;
 use tenon_host::session::CallError;
+use tenon_host::session::RELOAD_TOOL;
 use tenon_host::session::ToolCall;
 use tenon_host::session::ToolOutcome;
 use tenon_host::tool::ResultType;
@@ -290,13 +291,19 @@ impl Shared {
     /// so that the next thing a model is asked is asked with the new list.
     async fn call(&self, name: &str, args: Value, meta: &Value) -> CallToolResult {
         let Some(session) = self.session.upgrade() else { return failed(SESSION_GONE) };
-        if self.aborted.load(Ordering::Acquire) {
+        let is_aborted = || self.aborted.load(Ordering::Acquire);
+        if is_aborted() {
             return failed(TURN_ABORTED);
         }
+        let before = self.peers.version();
         if self.turn_bound {
             // The agent may have announced what is called in the end.
             let inner = args["name"].as_str().filter(|_| name == dispatcher::CALL);
             self.calls.announced(&[name, inner.unwrap_or(name)], meta).await;
+            // The turn may have ended meanwhile.
+            if is_aborted() {
+                return failed(TURN_ABORTED);
+            }
         }
         let mut id = self.calls.claim(name, &args, Some(meta));
         let (tool, args) = if matches!(self.reload, ReloadStrategy::Dispatcher) {
@@ -316,12 +323,13 @@ impl Shared {
             id = self.calls.claim(&tool, &args, Some(meta));
         }
         let args = without_additions(&session, &tool, args);
-        let before = self.peers.version();
+        // What it loads may have been noticed, and told, a moment before.
+        let reloads = tool == RELOAD_TOOL;
         let call = ToolCall { id, permission: self.permission, ..ToolCall::new(tool, args) };
         let outcome = session.call_tool(call).await;
         drop(session);
         let after = self.peers.version();
-        if after > before && matches!(self.reload, ReloadStrategy::ListChanged) {
+        if (after > before || reloads) && matches!(self.reload, ReloadStrategy::ListChanged) {
             self.peers.relisted(after, self.patience).await;
         }
         match outcome {

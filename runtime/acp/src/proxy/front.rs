@@ -33,18 +33,9 @@ use super::questions::Abilities;
 use super::questions::Permission;
 use super::voice::Voice;
 use crate::agent::Outer;
+use crate::bridge::HISTORY;
 use crate::rpc::Connection;
 use crate::rpc::RpcError;
-
-/// The kinds of updates that tell what was said and done before, when an agent opens a session again.
-const HISTORY: [&str; 6] = [
-    "user_message_chunk",
-    "agent_message_chunk",
-    "agent_thought_chunk",
-    "tool_call",
-    "tool_call_update",
-    "plan",
-];
 
 /// How much of the session the client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -74,12 +74,14 @@ impl Proxy {
             let revived = started.agent.revive().await;
             revived.map_err(|error| RpcError::internal(error.to_string()))?;
         }
+        // What is said of a copy before it is ours is kept.
+        let opening = started.agent.opening();
         let plan = self.plan(started, asked, params).await?;
         let (reserved, before) = self.sessions.reserve(&plan.client_id)?;
         let proxy = self.clone();
         let opened = self.to_its_end(async move {
             // As long as it takes, nobody else opens it.
-            let _reserved = reserved;
+            let (_reserved, _opening) = (reserved, opening);
             if let Some(before) = before {
                 before.close(EndReason::Complete).await;
             }

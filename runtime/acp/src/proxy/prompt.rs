@@ -1,6 +1,8 @@
 //! `session/prompt`: a command of an extension, or a turn of the agent.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -184,11 +186,15 @@ async fn turn(
         native: Some(prompt.params),
         ..Message::default()
     };
-    let mut working = std::pin::pin!(live.conversation.prompt(message));
+    let begun = AtomicBool::new(false);
+    let mut working = std::pin::pin!(async {
+        begun.store(true, Ordering::Relaxed);
+        live.conversation.prompt(message).await
+    });
     let end = tokio::select! {
         biased;
         () = prompting.cancelled() => {
-            if session.idle().now_or_never().is_some() {
+            if !begun.load(Ordering::Relaxed) || session.idle().now_or_never().is_some() {
                 // It has not begun, and will not.
                 return Ok(stopped("cancelled"));
             }

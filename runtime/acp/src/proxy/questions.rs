@@ -41,8 +41,8 @@ const REJECT: &str = "tenon-reject";
 /// What begins the name of a choice in the answer to a question.
 const CHOICE: &str = "tenon-choice-";
 
-/// How the ids of calls begin that are made up by the session, because the agent told none. The agent says
-/// nothing more about them.
+/// How the ids of calls begin that are made up by the session, because the agent told none; a UUID follows. The
+/// agent says nothing more about them.
 const MADE_UP: &str = "call-";
 
 /// A question whether something may be done.
@@ -62,6 +62,10 @@ impl Permission {
         let kind = request["kind"].as_str().unwrap_or_default();
         let text = |field: &str| request[field].as_str().unwrap_or_default();
         let given = |field: &str| request[field].as_str().filter(|text| !text.is_empty());
+        let files = |field: &str| match request["fileNames"].as_array() {
+            Some(all) => all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+            None => text(field).to_owned(),
+        };
         let tool = given("toolName").unwrap_or("a tool");
         let extension = given("extensionName").unwrap_or("an extension");
         let (title, acp_kind, input) = match kind {
@@ -87,8 +91,8 @@ impl Permission {
                 (format!("Let {extension} run as it is now"), "execute", &request["path"])
             }
             "shell" => (format!("Run {}", text("fullCommandText")), "execute", &Value::Null),
-            "write" => (format!("Write {}", text("fileName")), "edit", &request["diff"]),
-            "read" => (format!("Read {}", text("path")), "read", &Value::Null),
+            "write" => (format!("Write {}", files("fileName")), "edit", &request["diff"]),
+            "read" => (format!("Read {}", files("path")), "read", &Value::Null),
             "url" => (format!("Fetch {}", text("url")), "fetch", &Value::Null),
             other => (format!("Permit {other}"), "other", request),
         };
@@ -123,7 +127,8 @@ impl Permission {
             options.push(json!({ "optionId": ALLOW_ALWAYS, "name": name, "kind": "allow_always" }));
         }
         options.push(json!({ "optionId": REJECT, "name": "Deny", "kind": "reject_once" }));
-        let own = call == made_up || call.starts_with(MADE_UP);
+        let is_made_up = |id: &str| uuid::Uuid::parse_str(id).is_ok();
+        let own = call == made_up || call.strip_prefix(MADE_UP).is_some_and(is_made_up);
         let params = json!({ "toolCall": tool_call, "options": options });
         Self { params, subject, own_call: own.then_some(call) }
     }
@@ -351,8 +356,11 @@ mod tests {
 
     #[test]
     fn a_call_that_the_agent_did_not_name_is_ours_to_end() {
-        let request = json!({ "kind": "custom-tool", "toolName": "t", "toolCallId": "call-1-2" });
-        assert_eq!(Permission::of(&request).own_call.as_deref(), Some("call-1-2"));
+        let made_up = "call-67e55044-10b1-426f-9247-bb680e5fe0c8";
+        for (id, own) in [(made_up, Some(made_up)), ("call-1-2", None)] {
+            let request = json!({ "kind": "custom-tool", "toolName": "t", "toolCallId": id });
+            assert_eq!(Permission::of(&request).own_call.as_deref(), own);
+        }
     }
 
     #[test]

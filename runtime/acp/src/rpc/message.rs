@@ -51,7 +51,11 @@ pub fn read(line: &[u8]) -> Result<Incoming, String> {
     if line.first() != Some(&b'{') {
         return Err("not a JSON object".to_owned());
     }
-    let fields: Fields = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let fields = serde_json::from_slice(line).or_else(|error| match without_halves(line) {
+        Some(line) => serde_json::from_slice(&line),
+        None => Err(error),
+    });
+    let fields: Fields = fields.map_err(|error| error.to_string())?;
     if matches!(fields.id, Some(Value::Bool(_) | Value::Array(_) | Value::Object(_))) {
         return Err("its id is neither a number nor a text".to_owned());
     }
@@ -67,6 +71,35 @@ pub fn read(line: &[u8]) -> Result<Incoming, String> {
             None => Err("it has neither a method nor an id".to_owned()),
         },
     }
+}
+
+/// The line with what is only half a character replaced; none if there is no such thing in it. JavaScript cuts
+/// texts between the two halves of a character, and writes a half as an escape that is not allowed here.
+fn without_halves(line: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| {
+        let digits = line.get(at..at + 6)?.strip_prefix(br"\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut out = Vec::with_capacity(line.len());
+    let (mut at, mut is_changed) = (0, false);
+    while at < line.len() {
+        let length = match (unit(at), unit(at + 6)) {
+            _ if line[at] != b'\\' => 1,
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                out.extend_from_slice(br"\ufffd");
+                is_changed = true;
+                at += 6;
+                continue;
+            }
+            // The backslash may be what is escaped.
+            _ => 2,
+        };
+        let end = (at + length).min(line.len());
+        out.extend_from_slice(&line[at..end]);
+        at = end;
+    }
+    is_changed.then_some(out)
 }
 
 /// An error, whatever shape it has: whoever waits for the answer must get one.
@@ -126,6 +159,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn half_a_character_is_replaced() {
+        let line =
+            br#"{"method":"m","params":["\ud83d","\ud83d\ude00","\\ud83d","\udc00x","a\ud83d\n"]}"#;
+        let params = json!(["\u{fffd}", "\u{1f600}", "\\ud83d", "\u{fffd}x", "a\u{fffd}\n"]);
+        assert_eq!(read(line), Ok(Incoming::Notification { method: "m".into(), params }));
+        assert_eq!(without_halves(br#"{"a":"\u0041\"}"#), None);
+    }
 
     fn message(value: Value) -> Incoming {
         read(value.to_string().as_bytes()).unwrap()

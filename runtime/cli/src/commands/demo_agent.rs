@@ -15,8 +15,11 @@ const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 /// What a prompt can say.
-const DIRECTIVES: &str =
-    "A prompt's lines are done one after the other; those that are no directives are passed over. \
+const DIRECTIVES: &str = "Examples:
+  tenon run -a demo '@say hello'
+  tenon acp -a demo
+
+A prompt's lines are done one after the other; those that are no directives are passed over. \
 A prompt without directives is repeated.
 
   @say TEXT                     say it, in several pieces
@@ -77,6 +80,9 @@ pub struct DemoAgentArgs {
     /// Have no modes
     #[arg(long)]
     pub no_modes: bool,
+    /// Have no models to choose from
+    #[arg(long)]
+    pub no_models: bool,
     /// Be unable to reach MCP servers over HTTP
     #[arg(long)]
     pub no_http: bool,
@@ -108,6 +114,7 @@ impl DemoAgentArgs {
             exit_at: self.exit_at,
             no_load: self.no_load,
             no_modes: self.no_modes,
+            no_models: self.no_models,
             no_http: self.no_http,
             never_list: self.never_list,
             never_ask: self.never_ask,

@@ -182,6 +182,9 @@ impl AgentSettings {
                  letter or a digit"
             ));
         }
+        if self.start_deadline_s == Some(0) {
+            return Some("start-deadline-s: nothing starts in no time at all".to_owned());
+        }
         if let Some(variable) = self.env.keys().find(|variable| !is_variable(variable)) {
             return Some(format!("env: {variable:?} cannot be the name of a variable"));
         }

@@ -24,8 +24,11 @@ use crate::tool::ResultType;
 use crate::tool::ToolDeclaration;
 use crate::tool::ToolResult;
 
+/// The tool that loads what is on disk.
+pub const RELOAD_TOOL: &str = "extensions_reload";
+
 /// Their names.
-pub const NAMES: [&str; 2] = ["extensions_manage", "extensions_reload"];
+pub const NAMES: [&str; 2] = ["extensions_manage", RELOAD_TOOL];
 
 /// What [`NAMES`]' first can do.
 const OPERATIONS: [&str; 8] =
@@ -122,7 +125,7 @@ pub(super) fn needs_permission(name: &str, args: &Value) -> bool {
 impl Session {
     /// Runs one of them.
     pub(super) async fn call_manage_tool(&self, name: &str, args: &Value) -> ToolResult {
-        if name == NAMES[1] {
+        if name == RELOAD_TOOL {
             return ToolResult::success(self.reload_in_words().await);
         }
         let args = match serde_json::from_value::<Args>(args.clone()) {

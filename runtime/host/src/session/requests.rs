@@ -215,7 +215,9 @@ impl Extensions {
                 }
             }
         }
-        let changed = [0, 1, 2].map(|kind| state.offered[kind] != hashes[kind]);
+        let mut changed = [0, 1, 2].map(|kind| state.offered[kind] != hashes[kind]);
+        // The session's own tools for canvases come with the first and go with the last.
+        changed[0] |= state.offered[2].is_empty() != hashes[2].is_empty();
         state.offered = hashes;
         changed
     }
