@@ -165,12 +165,3 @@ fn arguments_may_come_from_standard_input() {
     command.stdin(std::fs::File::open(input).unwrap());
     assert_eq!(command.output().unwrap().stdout, b"from a file\n");
 }
-
-#[test]
-fn help_has_examples() {
-    let workspace = Workspace::new();
-    for command in [&["--help"][..], &["call", "--help"], &["ext", "list", "--help"]] {
-        let help = workspace.run(command).stdout;
-        assert!(help.contains("Examples:"), "{help}");
-    }
-}

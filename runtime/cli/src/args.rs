@@ -71,13 +71,23 @@ const EXAMPLES: &str = "Examples:
   tenon ext list                          load the extensions and list them
   tenon ext inspect my-extension          tools, hooks, limits, log and last error of one
   tenon call word_count --args '{\"path\":\"README.md\"}' --extensions ./extensions
+  tenon agents                            which coding agents there are, and how to log in
+  tenon run -a claude \"Why does the build fail?\"
+  tenon chat -a claude                    a conversation in the terminal
+  tenon sessions list                     earlier conversations
   tenon doctor                            what is missing on this machine";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make, list, check, install and watch extensions
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  tenon ext new my-extension
+  tenon ext list
+  tenon ext check --json"
+    )]
     Ext(ExtCommand),
     /// Call a tool of an extension
     Call(CallArgs),
@@ -102,7 +112,13 @@ Exits with 1 if something fails; warnings do not count.")]
     #[command(hide = true)]
     McpShim(fronts::McpShimArgs),
     /// List, show, go on with and delete recorded sessions
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  tenon sessions list
+  tenon sessions show 3f2a
+  tenon sessions resume 3f2a"
+    )]
     Sessions(fronts::SessionsCommand),
     /// List the coding agents that are known, which are installed, and how to log in
     #[command(after_help = "Examples:
@@ -112,9 +128,16 @@ Exits with 1 if something fails; warnings do not count.")]
     /// Be the demo agent: an ACP agent without a model, which follows directives
     DemoAgent(DemoAgentArgs),
     /// Show what Tenon does, in a throw-away workspace
+    #[command(after_help = "Examples:
+  tenon demo")]
     Demo,
     /// Measure what extensions cost
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  tenon bench start
+  tenon bench reload --json"
+    )]
     Bench(BenchCommand),
     /// Run isolates for another process of Tenon
     #[command(hide = true)]
@@ -172,7 +195,7 @@ Exits with 1 if no session is live, or something does not load.")]
     },
     /// Install an extension from a folder or a git repository
     Install(InstallArgs),
-    /// Remove an extension of yours or of this repository, with its folder
+    /// Remove an extension of yours or of this repository, with its folder, data and logs
     #[command(after_help = "Examples:
   tenon ext remove my-extension
   tenon ext remove user:my-extension --yes")]
@@ -416,4 +439,22 @@ pub struct BenchStart {
     /// Measure one case in this process and print it; used by the benchmark itself
     #[arg(long, hide = true, value_name = "CASE")]
     pub single: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn check(command: &clap::Command) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(help.contains("Examples:"), "tenon {} --help has no examples", command.get_name());
+        command.get_subcommands().filter(|it| !it.is_hide_set()).for_each(check);
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        check(&Args::command());
+    }
 }

@@ -35,6 +35,7 @@ use crate::output::Progress;
 use crate::output::YELLOW;
 use crate::terminal::Lookup;
 use crate::terminal::TerminalFront;
+use crate::terminal::sanitise::clean;
 
 /// How long an agent may take to start before somebody who watches is told what is waited for.
 const START_QUIETLY: Duration = Duration::from_secs(1);
@@ -59,7 +60,7 @@ pub async fn run(args: &Args, run: &RunArgs) -> Result<ExitCode, CliError> {
         let _ = output::stream_bytes(format!("{result}\n").as_bytes());
     }
     if let Some(said) = outcome.stopped_early() {
-        output::note(format_args!("{YELLOW}warning{YELLOW:#}: {said}"));
+        output::note(format_args!("{YELLOW}warning{YELLOW:#}: {}", clean(&said)));
     }
     match outcome {
         Outcome::Cancelled => output::note(format_args!("{DIM}cancelled{DIM:#}")),

@@ -102,6 +102,7 @@ async fn ask_permission(talk: &mut Talk<'_>, request: &Value) -> Option<Permit> 
     let in_session = always.as_ref().map(|always| format!("a  always {always} in this session"));
     choices.extend(in_session.as_deref());
     choices.extend(["n  no", "N  no, and say why"]);
+    talk.settle().await;
     talk.choices(&choices);
     let permit = loop {
         match talk.key().await? {

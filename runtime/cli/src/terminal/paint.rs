@@ -42,12 +42,12 @@ impl Painter {
             if number > 0 {
                 out.push_str("\r\n");
             }
-            match row.strip_prefix(picture.prompt).filter(|_| top + number == 0) {
-                Some(text) => {
-                    out.push_str(&format!("{style}{}{style:#}{text}", picture.prompt));
-                }
-                None => out.push_str(row),
+            let (prompt, text) =
+                row.split_at(layout.prompt.get(top + number).copied().unwrap_or(0));
+            if !prompt.is_empty() {
+                out.push_str(&format!("{style}{prompt}{style:#}"));
             }
+            out.push_str(text);
         }
         let below = bottom - 1 - layout.cursor.0;
         if below > 0 {
@@ -83,6 +83,8 @@ impl Painter {
 /// The rows of a picture, and where the cursor is in them: row and column.
 struct Layout {
     rows: Vec<String>,
+    /// How many bytes of the first rows are the prompt.
+    prompt: Vec<usize>,
     cursor: (usize, usize),
 }
 
@@ -91,8 +93,20 @@ impl Layout {
         let prompt = picture.prompt.chars().map(width).sum::<usize>();
         // On a narrow terminal there is no room to align lines.
         let indent = if prompt * 2 > columns { 0 } else { prompt };
-        let mut rows = vec![picture.prompt.to_owned()];
-        let mut column = prompt;
+        let mut rows = vec![String::new()];
+        let mut column = 0;
+        for c in picture.prompt.chars() {
+            let wide = width(c);
+            if column + wide > columns {
+                rows.push(String::new());
+                column = 0;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push(c);
+            }
+            column += wide;
+        }
+        let prompt = rows.iter().map(String::len).collect();
         let mut cursor = None;
         for (at, c) in picture.text.char_indices() {
             if at == picture.cursor {
@@ -125,7 +139,7 @@ impl Layout {
             column = 0;
         }
         let cursor = cursor.unwrap_or((rows.len() - 1, column));
-        Self { rows, cursor }
+        Self { rows, prompt, cursor }
     }
 }
 

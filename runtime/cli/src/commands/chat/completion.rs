@@ -1,5 +1,7 @@
 //! What can be completed: commands, and their arguments where it costs little to know them.
 
+use crate::terminal::sanitise::clean;
+
 /// Something that could be meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -54,9 +56,11 @@ pub fn complete(typed: &str, known: &impl Known) -> Completion {
     }
 }
 
-/// Those that begin with a text, each once, in order.
+/// Those that begin with a text, each once, in order. What an agent calls something may be no name at all; it
+/// would be typed as it is.
 fn matching(from: usize, text: &str, mut candidates: Vec<Candidate>) -> Completion {
-    candidates.retain(|candidate| candidate.text.starts_with(text));
+    let is_name = |name: &str| !name.contains(char::is_whitespace) && clean(name) == name;
+    candidates.retain(|candidate| candidate.text.starts_with(text) && is_name(&candidate.text));
     candidates.sort_by(|a, b| a.text.cmp(&b.text));
     candidates.dedup_by(|a, b| a.text == b.text);
     Completion { from, candidates }
@@ -70,7 +74,9 @@ mod tests {
 
     impl Known for Few {
         fn commands(&self) -> Vec<Candidate> {
-            ["resume", "reload", "model", "reload"].map(|name| Candidate::new(name, "")).into()
+            ["resume", "reload", "model", "reload", "sh\x1b]52;c;eA==\x07", "two words"]
+                .map(|name| Candidate::new(name, ""))
+                .into()
         }
 
         fn arguments(&self, command: &str) -> Vec<Candidate> {

@@ -1,5 +1,6 @@
 //! Where lines come from: a person at the terminal, or standard input.
 
+use std::io::BufRead;
 use std::path::Path;
 
 use tokio::sync::mpsc;
@@ -82,8 +83,10 @@ impl Lines {
     fn read() -> Self {
         let (sender, lines) = mpsc::channel(MAX_READ_AHEAD);
         std::thread::spawn(move || {
-            for line in std::io::stdin().lines().map_while(Result::ok) {
-                if sender.blocking_send(line).is_err() {
+            for line in std::io::stdin().lock().split(b'\n').map_while(Result::ok) {
+                // Bytes that are no text cost themselves, not the lines after them.
+                let line = String::from_utf8_lossy(&line);
+                if sender.blocking_send(line.trim_end_matches('\r').to_owned()).is_err() {
                     return;
                 }
             }

@@ -213,17 +213,24 @@ impl Chat<'_> {
         waited
     }
 
-    /// Waits for an end that nobody interrupts.
+    /// Waits for an end. Extensions may take their time with it, so one key gives up waiting, as a signal does
+    /// that has not come yet.
     pub(super) async fn see_off(&mut self, label: &str, work: impl Future<Output = ()>) {
         let mut work = pin!(work);
+        let was_to_stop = self.stop.is_wanted();
         loop {
             tokio::select! {
                 biased;
                 () = &mut work => break,
+                () = self.stop.wanted(), if !was_to_stop => break,
+                Some(key) = self.input.key() => match self.busy_key(Some(key)) {
+                    Busy::GoOn => {}
+                    Busy::Interrupt | Busy::Gone => break,
+                },
                 event = self.feed.next() => self.show(&event),
                 () = tokio::time::sleep(QUIET) => {
                     if self.input.is_person() {
-                        screen::status(&format!("{label} ..."));
+                        screen::status(&format!("{label} ...   Esc gives up waiting"));
                     }
                 }
             }

@@ -1,5 +1,7 @@
 //! The parts that dialogs are made of: lines, keys, and text that is typed.
 
+use std::time::Duration;
+
 use crate::terminal::keys::Key;
 use crate::terminal::keys::Keys;
 use crate::terminal::line::Line;
@@ -8,6 +10,9 @@ use crate::terminal::paint::Painter;
 use crate::terminal::paint::Picture;
 use crate::terminal::sanitise::visible;
 use crate::terminal::screen;
+
+/// A pause that shows that somebody who was typing has seen that there is a question.
+const PAUSE: Duration = Duration::from_millis(400);
 
 /// A conversation with the person.
 pub struct Talk<'a> {
@@ -68,8 +73,14 @@ impl<'a> Talk<'a> {
         self.keys.next().await
     }
 
+    /// Waits until nobody types: what was typed before the question was there is no answer to it.
+    pub async fn settle(&mut self) {
+        while let Ok(Some(_)) = tokio::time::timeout(PAUSE, self.keys.next()).await {}
+    }
+
     /// Waits for `y` or `n`; none if it was cancelled.
     pub async fn confirm(&mut self, choices: &str) -> Option<bool> {
+        self.settle().await;
         self.choices(&[choices]);
         loop {
             match self.key().await? {

@@ -93,6 +93,9 @@ pub fn put(out: &mut String, text: &str, style: Style) {
 /// What stands at the beginning, which is one of the special characters.
 fn look<'a>(rest: &'a str, before: Option<char>, text: Text<'_>) -> Found<'a> {
     let done = text.done || rest.len() > MAX_WAITING;
+    // Nothing behind that is an end either: otherwise one long line could cost its length squared, or nest
+    // deeper than the stack.
+    let rest = &rest[..rest.floor_char_boundary(MAX_WAITING)];
     let style = text.style;
     let second = rest.chars().nth(1);
     match rest.chars().next() {
