@@ -6,12 +6,14 @@
 #   CARGO_TARGET_DIR     where to build; not in the clone unless you say so
 #   PREFIX               where `make install` puts bin/tenon
 #   TESTS=integration    leave unit tests out
-#   ARGS                 more arguments for test, demo and bench
+#   DURATION             how many seconds `make soak` takes, instead of 600
+#   OUT                  where `make bench` puts its page, instead of bench/ in the target folder
+#   ARGS                 more arguments for test, demo, bench and soak
 
 .DEFAULT_GOAL := help
 # The steps share one target folder, so side by side they would only wait for cargo's lock.
 .NOTPARALLEL:
-.PHONY: help demo test build bench lint types fmt setup engine install tools
+.PHONY: help demo test build bench soak lint types fmt setup engine install tools
 
 ifneq ($(filter-out v8 quickjs,$(ENGINE)),)
 $(error ENGINE=$(ENGINE): the engines are v8 and quickjs)
@@ -36,8 +38,11 @@ test: build ## Build, then run all tests
 build: setup ## Build tenon; the last line is the path of the binary
 	@scripts/task.sh build $(engine)
 
-bench: build ## Build, then measure what it costs to start extensions
-	@scripts/task.sh bench $(engine) $(ARGS)
+bench: build ## Build, then measure beside node processes; writes a page with charts
+	@OUT='$(OUT)' scripts/task.sh bench $(engine) $(ARGS)
+
+soak: build ## Build, then calls, reloads, agents and faults for ten minutes; what is lost or left
+	@DURATION='$(DURATION)' scripts/task.sh soak $(engine) $(ARGS)
 
 lint: setup ## Check formatting, clippy's lints and the documentation; no warning passes
 	@scripts/task.sh lint $(engine)

@@ -64,6 +64,7 @@ case $task in
     # Only compiling is nice: tests have deadlines.
     nice "${run[@]}" "${selection[@]}" --no-run
     if [ "${CI:-}" = true ]; then run+=(--no-fail-fast); fi
+    if [ "${CI:-}" = true ] && [ "${run[1]}" = nextest ]; then run+=(--profile ci); fi
     "${run[@]}" "${selection[@]}" "$@"
     ;;
 
@@ -77,16 +78,8 @@ case $task in
     ;;
 
   demo) exec "$TENON_BIN" demo "$@" ;;
-  bench)
-    # The other engine's build, if there is one, is measured in the same run.
-    others=()
-    for other in v8 quickjs; do
-      if [ "$other" != "$engine" ] && [ -x "$CARGO_TARGET_DIR/$other/tenon" ]; then
-        others+=(--other "$CARGO_TARGET_DIR/$other/tenon")
-      fi
-    done
-    exec "$TENON_BIN" bench start ${others[@]+"${others[@]}"} "$@"
-    ;;
+  bench) exec "$TENON_BIN" bench --save "$(absolute "${OUT:-$CARGO_TARGET_DIR/bench}")" "$@" ;;
+  soak) exec "$TENON_BIN" bench soak --seconds "${DURATION:-600}" "$@" ;;
 
   install)
     folder="${DESTDIR:-}$(absolute "${PREFIX:-$HOME/.local}")/bin"

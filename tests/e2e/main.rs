@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod bad_input;
+mod bench;
 mod command_line;
 mod containment;
 mod examples;

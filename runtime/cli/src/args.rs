@@ -11,6 +11,8 @@ use tenon_host::scaffold::Kind;
 
 use crate::commands::bench::hostile::BenchHostile;
 use crate::commands::bench::reload::BenchReload;
+use crate::commands::bench::soak::BenchSoak;
+use crate::commands::bench::suite::BenchSuite;
 use crate::commands::demo_agent::DemoAgentArgs;
 
 /// What `--version` prints after the name.
@@ -56,9 +58,12 @@ impl Args {
     /// Whether this process itself runs JavaScript, instead of a process that it starts.
     pub fn needs_engine(&self) -> bool {
         match &self.command {
-            Some(Command::Bench(BenchCommand::Start(start))) => start.single.is_some(),
-            // It compares.
-            Some(Command::Bench(BenchCommand::Hooks(_))) => true,
+            Some(Command::Bench(BenchArgs { command, suite })) => match command {
+                Some(BenchCommand::Start(start)) => start.single.is_some(),
+                Some(_) => false,
+                // It compares with isolates in this process.
+                None => suite.point.is_none(),
+            },
             _ => false,
         }
     }
@@ -131,14 +136,13 @@ Exits with 1 if something fails; warnings do not count.")]
     #[command(after_help = "Examples:
   tenon demo")]
     Demo,
-    /// Measure what extensions cost
-    #[command(
-        subcommand,
-        after_help = "Examples:
-  tenon bench start
-  tenon bench reload --json"
-    )]
-    Bench(BenchCommand),
+    /// Measure what extensions cost, beside one node process for each and a bare engine
+    #[command(after_help = "Examples:
+  tenon bench                             everything, in a few minutes; needs node and npm to compare
+  tenon bench --save results              the same, with results/bench.html to look at
+  tenon bench --only call,hooks --json    some chapters
+  tenon bench reload --soak 1000          one question in depth")]
+    Bench(BenchArgs),
     /// Run isolates for another process of Tenon
     #[command(hide = true)]
     IsolateHost,
@@ -356,11 +360,6 @@ pub enum BenchCommand {
   tenon bench start --count 50 --json
   tenon bench start --other target/quickjs/tenon    also measure another build of tenon")]
     Start(BenchStart),
-    /// A tool call through the hooks of several extensions, beside one round trip to a node process
-    #[command(after_help = "Examples:
-  tenon bench hooks
-  tenon bench hooks --extensions-count 10 --json")]
-    Hooks(BenchHooks),
     /// A stream of session events to many extensions: what is lost, how late, what it costs
     #[command(after_help = "Examples:
   tenon bench events
@@ -370,11 +369,25 @@ pub enum BenchCommand {
     Reload(BenchReload),
     /// What a well-behaved extension notices of one that misbehaves
     Hostile(BenchHostile),
+    /// Calls, events, reloads, agents and faults for a long time: what is lost, and what is left
+    Soak(BenchSoak),
     /// What `tenon acp` adds to every update of an agent
     #[command(after_help = "Examples:
   tenon bench acp
   tenon bench acp --updates 5000 --json")]
     Acp(BenchAcp),
+}
+
+/// `tenon bench`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct BenchArgs {
+    /// One question in depth, instead of everything
+    #[command(subcommand)]
+    pub command: Option<BenchCommand>,
+    /// Everything
+    #[command(flatten)]
+    pub suite: BenchSuite,
 }
 
 /// `tenon bench acp`.
@@ -386,24 +399,6 @@ pub struct BenchAcp {
     /// How many updates, as fast as they can come
     #[arg(long, default_value_t = 50_000)]
     pub flood: usize,
-}
-
-/// `tenon bench hooks`.
-#[derive(Debug, clap::Args)]
-pub struct BenchHooks {
-    /// How many extensions have hooks before and after the call
-    #[arg(long = "extensions-count", default_value_t = 5)]
-    pub extensions: usize,
-    /// How many calls of each kind
-    #[arg(long, default_value_t = 5000)]
-    pub calls: usize,
-    /// A folder with node_modules/@github/copilot-sdk for the node process [default: installed
-    /// with npm into the home folder]
-    #[arg(long, value_name = "DIR")]
-    pub sdk: Option<PathBuf>,
-    /// Leave out the node process
-    #[arg(long)]
-    pub no_node: bool,
 }
 
 /// `tenon bench events`.

@@ -246,3 +246,42 @@ impl Drop for Progress {
         }
     }
 }
+
+/// How many characters a bar of progress is long.
+const BAR: usize = 24;
+
+/// A bar on the terminal for what takes many steps. It disappears when it is over.
+pub struct Bar {
+    watched: bool,
+    total: usize,
+    done: usize,
+}
+
+impl Bar {
+    /// For so many steps.
+    pub fn new(total: usize) -> Self {
+        Self { watched: std::io::stderr().is_terminal(), total: total.max(1), done: 0 }
+    }
+
+    /// The next step begins: says which it is.
+    pub fn step(&mut self, text: &str) {
+        if self.watched {
+            let full = BAR * self.done.min(self.total) / self.total;
+            let (bar, rest) = ("=".repeat(full), " ".repeat(BAR - full));
+            let percent = 100 * self.done.min(self.total) / self.total;
+            let _ = write!(
+                anstream::stderr(),
+                "\r\x1b[2K{DIM}[{bar}{rest}] {percent:3} %  {text}{DIM:#}"
+            );
+        }
+        self.done += 1;
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if self.watched {
+            let _ = write!(anstream::stderr(), "\r\x1b[2K");
+        }
+    }
+}

@@ -2,29 +2,35 @@
 
 mod acp;
 mod events;
-mod hooks;
 pub mod hostile;
-mod node;
+mod load;
+mod node_host;
 mod process;
 pub mod reload;
 mod single;
+pub mod soak;
 mod stage;
 mod start;
+pub mod suite;
 mod workspace;
 
 use std::process::ExitCode;
 
 use crate::args::Args;
+use crate::args::BenchArgs;
 use crate::args::BenchCommand;
 use crate::error::CliError;
 
-pub async fn run(args: &Args, command: &BenchCommand) -> Result<ExitCode, CliError> {
+pub async fn run(args: &Args, bench: &BenchArgs) -> Result<ExitCode, CliError> {
+    let Some(command) = &bench.command else {
+        return suite::run(args, &bench.suite).await;
+    };
     match command {
         BenchCommand::Start(bench) => start::run(args, bench).await,
-        BenchCommand::Hooks(bench) => hooks::run(args, bench).await,
         BenchCommand::Events(bench) => events::run(args, bench).await,
         BenchCommand::Reload(bench) => reload::run(args, bench).await,
         BenchCommand::Hostile(bench) => hostile::run(args, bench).await,
+        BenchCommand::Soak(bench) => soak::run(args, bench).await,
         BenchCommand::Acp(bench) => acp::run(args, bench).await,
     }
 }

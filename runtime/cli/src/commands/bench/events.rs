@@ -35,7 +35,7 @@ use crate::output::Table;
 const BURST: Duration = Duration::from_millis(5);
 
 /// Counts events and measures how late some of them are.
-const LISTENER: &str = r#"
+pub const LISTENER: &str = r#"
 import { joinSession } from "@github/copilot-sdk/extension";
 const late = [];
 let count = 0, next = 0, disorder = 0, dropped = 0;
@@ -202,30 +202,55 @@ async fn session(
     workspace::session(folder, listeners.chain(sleeper), isolates).await
 }
 
-/// Emits at a rate for a time; how many that were.
-async fn emit(session: &Session, rate: u64, length: Duration) -> u64 {
-    let started = Instant::now();
-    let mut number = 0;
-    let mut ticks = tokio::time::interval(BURST);
-    loop {
-        ticks.tick().await;
-        let passed = started.elapsed();
-        let due = (passed.min(length).as_secs_f64() * rate as f64) as u64;
-        while number < due {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            let at = now.as_secs_f64() * 1000.0;
-            let data = json!({ "number": number, "at": at, "deltaContent": "a few words of text" });
-            session.emit_ephemeral("bench.tick", data);
-            number += 1;
+/// Says when how many events are due, at a rate for a time.
+pub struct Pacer {
+    started: Instant,
+    rate: u64,
+    length: Duration,
+    ticks: tokio::time::Interval,
+    is_over: bool,
+}
+
+impl Pacer {
+    pub fn new(rate: u64, length: Duration) -> Self {
+        let ticks = tokio::time::interval(BURST);
+        Self { started: Instant::now(), rate, length, ticks, is_over: false }
+    }
+
+    /// Waits for the next burst; how many events are due in all by then.
+    pub async fn next(&mut self) -> Option<u64> {
+        if self.is_over {
+            return None;
         }
-        if passed >= length {
-            return number;
-        }
+        self.ticks.tick().await;
+        let passed = self.started.elapsed();
+        self.is_over = passed >= self.length;
+        Some((passed.min(self.length).as_secs_f64() * self.rate as f64) as u64)
     }
 }
 
+/// What an event says.
+pub fn tick(number: u64, now: SystemTime) -> Value {
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let at = now.as_secs_f64() * 1000.0;
+    json!({ "number": number, "at": at, "deltaContent": "a few words of text" })
+}
+
+/// Emits at a rate for a time; how many that were.
+pub async fn emit(session: &Session, rate: u64, length: Duration) -> u64 {
+    let mut pacer = Pacer::new(rate, length);
+    let mut number = 0;
+    while let Some(due) = pacer.next().await {
+        while number < due {
+            session.emit_ephemeral("bench.tick", tick(number, SystemTime::now()));
+            number += 1;
+        }
+    }
+    number
+}
+
 /// What every listener has seen since it was last asked.
-async fn reports(session: &Session, count: usize) -> Result<Vec<Value>, CliError> {
+pub async fn reports(session: &Session, count: usize) -> Result<Vec<Value>, CliError> {
     // One that sleeps takes its time.
     let _ = tokio::time::timeout(Duration::from_secs(2), session.drained()).await;
     let mut reports = Vec::new();

@@ -2,7 +2,6 @@
 //! reloads or of processes that die.
 
 mod kill;
-mod load;
 mod soak;
 
 use std::process::ExitCode;
@@ -111,11 +110,11 @@ fn source(tool: &str, answer: &str) -> String {
 }
 
 /// So many extensions, named by number.
-fn sources(count: usize) -> impl Iterator<Item = (String, String)> {
+pub fn sources(count: usize) -> impl Iterator<Item = (String, String)> {
     (0..count).map(|number| (name(number), source(&format!("tool_{number}"), "0")))
 }
 
-fn name(number: usize) -> String {
+pub fn name(number: usize) -> String {
     format!("extension-{number}")
 }
 
@@ -148,7 +147,7 @@ async fn measure(count: usize, saves: usize) -> Result<Row, CliError> {
 }
 
 /// Saves a file with another tool; how long it takes until the tool is listed.
-async fn save(stage: &Stage, tool: &str) -> Result<Duration, CliError> {
+pub async fn save(stage: &Stage, tool: &str) -> Result<Duration, CliError> {
     let mut filter = Filter::default();
     filter.add("session.tools_updated");
     let updates = stage.session.subscribe("bench", filter);

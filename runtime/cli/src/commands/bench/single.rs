@@ -7,11 +7,12 @@ use std::sync::Barrier;
 use std::sync::mpsc;
 use std::time::Instant;
 
+use serde::Deserialize;
+use serde::Serialize;
 use serde_json::json;
 use tenon_host::isolate::Isolate;
 use tenon_host::isolate::Launcher;
 use tenon_host::isolate::Spare;
-use tenon_host::isolate::engine_info;
 use tenon_host::isolate::floor;
 use tenon_host::isolate::limits;
 use tenon_host::isolate::message::FromIsolate;
@@ -21,13 +22,12 @@ use tenon_host::isolate::message::ReadyReport;
 use tenon_host::isolate::message::ToIsolate;
 
 use super::process;
-use super::start::Measurement;
 use crate::error::CliError;
 
-const BARE: &str = "bare isolate, no platform";
+pub const BARE: &str = "bare isolate, no platform";
 const TRIVIAL: &str = "extension without imports";
-const MODULES: &str = "extension, five modules";
-const SPARE: &str = "the same from a warm spare";
+pub const MODULES: &str = "extension, five modules";
+pub const SPARE: &str = "the same from a warm spare";
 
 /// What can be measured, in the order in which it is shown.
 pub const CASES: [&str; 4] = [MODULES, SPARE, TRIVIAL, BARE];
@@ -40,7 +40,8 @@ import { joinSession } from "@github/copilot-sdk/extension";
 await joinSession({ tools: [{ name: "NAME", description: "x", handler: () => "x" }] });
 "#;
 
-const FIVE_MODULES: &str = r#"
+/// An extension as most are: it uses files, processes and the network.
+pub const FIVE_MODULES: &str = r#"
 import { joinSession } from "@github/copilot-sdk/extension";
 import path from "node:path";
 import fs from "node:fs";
@@ -52,23 +53,45 @@ if (used.some((f) => typeof f !== "function")) throw new Error("a module is not 
 await joinSession({ tools: [{ name: "NAME", description: "x", handler: () => "x" }] });
 "#;
 
-/// Measures one of [`CASES`].
-pub async fn measure(case: &str, count: usize) -> Result<Measurement, CliError> {
+/// What was measured of a case.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Single {
+    /// Wall time until ready in milliseconds, one after the other.
+    pub ready_ms: Vec<f64>,
+    /// CPU time until ready in milliseconds: of all threads, but from a spare of its own thread alone,
+    /// because the others make the next spare then.
+    pub cpu_ms: Vec<f64>,
+    /// Private memory of one more when idle, in megabytes.
+    pub private_mb: f64,
+}
+
+/// Measures one of [`CASES`] in this process.
+pub async fn measure(case: &str, count: usize) -> Result<Single, CliError> {
     match case {
         BARE => Ok(bare(count)),
-        TRIVIAL => extensions(case, TRIVIAL_MODULE, Spare::None, count).await,
-        MODULES => extensions(case, FIVE_MODULES, Spare::None, count).await,
-        SPARE => extensions(case, FIVE_MODULES, Spare::Keep, count).await,
+        TRIVIAL => extensions(TRIVIAL_MODULE, Spare::None, count).await,
+        MODULES => extensions(FIVE_MODULES, Spare::None, count).await,
+        SPARE => extensions(FIVE_MODULES, Spare::Keep, count).await,
         other => Err(CliError::new(format!("there is no case \"{other}\""))),
     }
 }
 
-async fn extensions(
-    case: &str,
-    source: &str,
-    spare: Spare,
-    count: usize,
-) -> Result<Measurement, CliError> {
+/// Measures one of [`CASES`] in a process of its own, of this or another build of the program.
+pub fn measure_in(program: &Path, case: &str, count: usize) -> Result<Single, CliError> {
+    let output = std::process::Command::new(program)
+        .args(["bench", "start", "--single", case, "--count", &count.to_string()])
+        .output()?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(CliError::new(format!(
+            "{} could not measure {case}: {text}",
+            program.display()
+        )));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+async fn extensions(source: &str, spare: Spare, count: usize) -> Result<Single, CliError> {
     let folder = tempfile::tempdir()?;
     let launcher = Launcher::new(spare);
     let mut isolates = Vec::new();
@@ -83,9 +106,14 @@ async fn extensions(
             launcher.wait_for_spare().await;
         }
         let entry = write_module(folder.path(), number, source)?;
-        let started = Instant::now();
+        let (started, cpu) = (Instant::now(), process::cpu_ms(std::process::id()));
         let (isolate, report) = start(&launcher, entry, folder.path()).await?;
-        reports.push((started.elapsed().as_secs_f64() * 1000.0, report.cpu_us as f64 / 1000.0));
+        let ready = started.elapsed().as_secs_f64() * 1000.0;
+        let cpu = match spare {
+            Spare::None => process::cpu_ms(std::process::id()) - cpu,
+            Spare::Keep => report.cpu_us as f64 / 1000.0,
+        };
+        reports.push((ready, cpu));
         isolates.push(isolate);
     }
     // The spare that waits is one of the isolates: it must be whole when memory is counted.
@@ -93,15 +121,9 @@ async fn extensions(
         launcher.wait_for_spare().await;
     }
     let after = process::private_bytes(std::process::id());
-    let (ready, cpu) = reports.into_iter().unzip();
-    Ok(Measurement {
-        case: case.to_owned(),
-        engine: engine_info().name.to_owned(),
-        count,
-        ready_ms: process::median(ready),
-        cpu_ms: process::median(cpu),
-        private_mb: after.saturating_sub(before) as f64 / count as f64 / 1e6,
-    })
+    let (ready_ms, cpu_ms) = reports.into_iter().unzip();
+    let private_mb = after.saturating_sub(before) as f64 / count as f64 / 1e6;
+    Ok(Single { ready_ms, cpu_ms, private_mb })
 }
 
 fn write_module(folder: &Path, number: usize, source: &str) -> Result<PathBuf, CliError> {
@@ -150,7 +172,7 @@ async fn start(
 }
 
 /// The engine alone, one instance per thread, all idle at the end.
-fn bare(count: usize) -> Measurement {
+fn bare(count: usize) -> Single {
     let release = Arc::new(Barrier::new(WARM_UP + count + 1));
     let mut times = Vec::new();
     let mut threads = Vec::new();
@@ -178,13 +200,7 @@ fn bare(count: usize) -> Measurement {
         // A thread that panicked has sent no time and shows as zero.
         let _ = thread.join();
     }
-    let (ready, cpu) = times.into_iter().unzip();
-    Measurement {
-        case: BARE.to_owned(),
-        engine: engine_info().name.to_owned(),
-        count,
-        ready_ms: process::median(ready),
-        cpu_ms: process::median(cpu),
-        private_mb: after.saturating_sub(before) as f64 / count as f64 / 1e6,
-    }
+    let (ready_ms, cpu_ms) = times.into_iter().unzip();
+    let private_mb = after.saturating_sub(before) as f64 / count as f64 / 1e6;
+    Single { ready_ms, cpu_ms, private_mb }
 }

@@ -114,10 +114,20 @@ impl Stage {
 
     /// Whether so many extensions run, none of them in one of the given processes.
     pub fn all_run(&self, count: usize, not_in: &[u32]) -> bool {
+        self.running(not_in) == count
+    }
+
+    /// How many extensions run, in another process than the given ones.
+    pub fn running(&self, not_in: &[u32]) -> usize {
         let is_there = |info: &ExtensionInfo| {
             info.status == Status::Running && info.pid.is_some_and(|pid| !not_in.contains(&pid))
         };
-        self.session.list().iter().filter(|info| is_there(info)).count() == count
+        self.session.list().iter().filter(|info| is_there(info)).count()
+    }
+
+    /// Whether an extension runs.
+    pub fn serves(&self, name: &str) -> bool {
+        self.info(name).is_some_and(|info| info.status == Status::Running)
     }
 
     /// Ends the session and the processes of its isolates; waits until these are gone.
@@ -143,8 +153,16 @@ pub async fn call(session: &Session, tool: &str) -> Result<ToolResult, CallError
 
 /// Waits until something holds.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), CliError> {
+    until_async(what, || std::future::ready(holds())).await
+}
+
+/// Waits until something holds that takes time to find out.
+pub async fn until_async<F: Future<Output = bool>>(
+    what: &str,
+    mut holds: impl FnMut() -> F,
+) -> Result<(), CliError> {
     let waited = async {
-        while !holds() {
+        while !holds().await {
             tokio::time::sleep(POLL).await;
         }
     };
@@ -155,6 +173,18 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Cl
 /// Whether a process is there, and is more than an entry that waits to be read.
 pub fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Sends a signal until the process is gone: the first `SIGSEGV` that does not come from the processor only
+/// takes the runtime's handler away.
+pub async fn kill(pid: u32, signal: libc::c_int) -> Result<(), CliError> {
+    until("a killed process ends", || {
+        // SAFETY: kill takes two integers. The process is a child of ours that was alive a moment ago; one
+        // that was waited for meanwhile is not there, and its number is not used again so soon.
+        unsafe { libc::kill(pid.cast_signed(), signal) };
+        !is_alive(pid)
+    })
+    .await
 }
 
 /// The value below which such a share of all values lies.

@@ -7,11 +7,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde::Deserialize;
 use serde::Serialize;
 
-use super::node;
+use super::node_host::NodeExtension;
+use super::node_host::NodeHost;
+use super::process;
 use super::single;
+use super::single::Single;
 use crate::args::Args;
 use crate::args::BenchStart;
 use crate::error::CliError;
@@ -23,20 +25,20 @@ use crate::output::Table;
 use crate::workspace;
 
 /// One measured case.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Measurement {
+#[derive(Debug, Clone, Serialize)]
+struct Measurement {
     /// What was measured.
-    pub case: String,
+    case: String,
     /// `v8`, `quickjs` or `node`.
-    pub engine: String,
+    engine: String,
     /// How many.
-    pub count: usize,
+    count: usize,
     /// Wall time until ready, one after the other, in milliseconds: the median.
-    pub ready_ms: f64,
+    ready_ms: f64,
     /// CPU time until ready, in milliseconds: the median.
-    pub cpu_ms: f64,
+    cpu_ms: f64,
     /// Private memory of one more when idle, in megabytes.
-    pub private_mb: f64,
+    private_mb: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,7 +61,7 @@ pub async fn run(args: &Args, bench: &BenchStart) -> Result<ExitCode, CliError> 
         output::json(&single::measure(case, bench.count).await?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let report = measure_all(args, bench)?;
+    let report = measure_all(args, bench).await?;
     if args.json {
         output::json(&report)?;
     } else {
@@ -68,39 +70,64 @@ pub async fn run(args: &Args, bench: &BenchStart) -> Result<ExitCode, CliError> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure_all(args: &Args, bench: &BenchStart) -> Result<Report, CliError> {
+async fn measure_all(args: &Args, bench: &BenchStart) -> Result<Report, CliError> {
     let mut measurements = Vec::new();
     if !bench.no_node {
         let _progress = Progress::start("measuring node processes ...");
-        match node::measure(bench, &workspace::home(args)?) {
+        match node(args, bench).await {
             Ok(measured) => measurements.push(measured),
-            Err(reason) => CliError::new(format!("node was not measured: {reason}")).print(),
+            Err(error) => {
+                CliError::new(format!("node was not measured: {}", error.message())).print();
+            }
         }
     }
     let own = std::env::current_exe()?;
     for program in std::iter::once(own.as_path()).chain(bench.others.iter().map(|p| p.as_path())) {
+        let engine = engine_of(program)?;
         for case in single::CASES {
             let _progress = Progress::start(&format!("measuring {case} ..."));
-            measurements.push(measure_in(program, case, bench.count)?);
+            let measured = single::measure_in(program, case, bench.count)?;
+            measurements.push(Measurement::new(case, &engine, measured));
         }
     }
     let ratios = ratios(&measurements);
     Ok(Report { measurements, ratios })
 }
 
-/// Measures a case in a process of its own.
-fn measure_in(program: &Path, case: &str, count: usize) -> Result<Measurement, CliError> {
-    let output = std::process::Command::new(program)
-        .args(["bench", "start", "--single", case, "--count", &count.to_string()])
-        .output()?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        return Err(CliError::new(format!(
-            "{} could not measure {case}: {text}",
-            program.display()
-        )));
+/// So many node processes, one after the other; all of them idle together.
+async fn node(args: &Args, bench: &BenchStart) -> Result<Measurement, CliError> {
+    let host = NodeHost::find(bench.sdk.as_deref(), &workspace::home(args)?)?;
+    let mut running = Vec::new();
+    for _ in 0..bench.count {
+        running.push(host.start("start", single::FIVE_MODULES).await?);
     }
-    Ok(serde_json::from_slice(&output.stdout)?)
+    let private = |it: &NodeExtension| process::private_bytes(it.pid()) as f64 / 1e6;
+    let measured = Single {
+        ready_ms: running.iter().map(|it| it.ready_ms).collect(),
+        cpu_ms: running.iter().map(|it| it.cpu_ms).collect(),
+        private_mb: process::median(running.iter().map(private).collect()),
+    };
+    Ok(Measurement::new("node process, five modules", "node", measured))
+}
+
+impl Measurement {
+    fn new(case: &str, engine: &str, measured: Single) -> Self {
+        Self {
+            case: case.to_owned(),
+            engine: engine.to_owned(),
+            count: measured.ready_ms.len(),
+            ready_ms: process::median(measured.ready_ms),
+            cpu_ms: process::median(measured.cpu_ms),
+            private_mb: measured.private_mb,
+        }
+    }
+}
+
+/// The engine in another build of the program.
+fn engine_of(program: &Path) -> Result<String, CliError> {
+    let output = std::process::Command::new(program).args(["--engine-info", "--json"]).output()?;
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    Ok(info["name"].as_str().unwrap_or("unknown").to_owned())
 }
 
 fn ratios(measurements: &[Measurement]) -> Vec<Ratio> {

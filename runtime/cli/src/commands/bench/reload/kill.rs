@@ -7,11 +7,11 @@ use std::time::Instant;
 use serde::Serialize;
 use tenon_host::isolate::engine_info;
 
+use super::super::load::Calls;
+use super::super::load::Load;
 use super::super::stage;
 use super::super::stage::Setting;
 use super::super::stage::Stage;
-use super::load::Calls;
-use super::load::Load;
 use crate::args::Args;
 use crate::error::CliError;
 use crate::output;
@@ -101,7 +101,7 @@ async fn measure(kills: usize) -> Result<Report, CliError> {
         let hosts = stage.isolates.pids();
         let started = Instant::now();
         for &host in &hosts {
-            kill(host, signal).await?;
+            stage::kill(host, signal).await?;
         }
         // One that never comes back is what this is to find: it is counted, not an error.
         if stage::until("all run again", || stage.all_run(EXTENSIONS, &hosts)).await.is_err() {
@@ -144,18 +144,6 @@ async fn extra_children() -> usize {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     children().saturating_sub(EXTENSIONS)
-}
-
-/// Sends a signal until the process is gone: the first `SIGSEGV` that does not come from the processor only
-/// takes the runtime's handler away.
-async fn kill(pid: u32, signal: libc::c_int) -> Result<(), CliError> {
-    stage::until("a killed process ends", || {
-        // SAFETY: kill takes two integers. The process is a child of ours that was alive a moment ago; one
-        // that was waited for meanwhile is not there, and its number is not used again so soon.
-        unsafe { libc::kill(pid.cast_signed(), signal) };
-        !stage::is_alive(pid)
-    })
-    .await
 }
 
 fn print(report: &Report) {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde::Serialize;
 use tenon_host::isolate::engine_info;
 
+use super::super::load::Calls;
+use super::super::load::Holdings;
+use super::super::load::Load;
 use super::super::stage;
 use super::super::stage::Setting;
 use super::super::stage::Stage;
-use super::load::Calls;
-use super::load::Holdings;
-use super::load::Load;
 use crate::args::Args;
 use crate::error::CliError;
 use crate::output;
@@ -125,17 +125,11 @@ fn host(stage: &Stage) -> Result<u32, CliError> {
 async fn reload(stage: &Stage, number: usize) -> Result<(), CliError> {
     let answer = (number + 1).to_string();
     stage.write(&super::name(0), &super::source("tool_0", &answer))?;
-    let asked = async {
-        loop {
-            let result = stage::call(&stage.session, "tool_0").await;
-            if result.is_ok_and(|result| result.text_result_for_llm == answer) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
-    let asked = tokio::time::timeout(Duration::from_secs(30), asked).await;
-    asked.map_err(|_| CliError::new(format!("save {number} was not loaded within 30 s")))
+    stage::until_async(&format!("save {number} serves"), || async {
+        let result = stage::call(&stage.session, "tool_0").await;
+        result.is_ok_and(|result| result.text_result_for_llm == answer)
+    })
+    .await
 }
 
 /// Waits until replaced generations are gone: until both processes hold what they held, or for some time.

@@ -10,8 +10,8 @@ use tenon_host::Session;
 use tenon_host::tool::ResultType;
 use tokio::task::JoinHandle;
 
-use super::super::process;
-use super::super::stage;
+use super::process;
+use super::stage;
 use crate::error::CliError;
 
 /// Tasks that call.
@@ -143,13 +143,10 @@ pub struct Holdings {
 impl Holdings {
     /// Of a process, now.
     pub fn of(pid: u32) -> Self {
-        let count = |folder: &str| {
-            std::fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, |entries| entries.count())
-        };
         Self {
             memory_mb: process::private_bytes(pid) as f64 / 1e6,
-            threads: count("task"),
-            files: count("fd"),
+            threads: process::entries(pid, "task"),
+            files: process::entries(pid, "fd"),
         }
     }
 

@@ -1,0 +1,329 @@
+//! `tenon bench`: everything at once, each figure beside one node process for each extension and a bare engine.
+//!
+//! Repetitions of the sides take turns, so that noise on the machine hits all of them; ratios of one run may be
+//! believed, the figures themselves mean little elsewhere.
+
+mod calls;
+mod events;
+mod growth;
+mod page;
+mod reload;
+mod report;
+mod setting;
+mod start;
+mod turn;
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use self::growth::Size;
+use self::report::Figure;
+use self::report::Goal;
+use self::report::Growth;
+use self::report::Report;
+use self::report::Side;
+use super::node_host::NodeHost;
+use crate::args::Args;
+use crate::error::CliError;
+use crate::output;
+use crate::output::BOLD;
+use crate::output::Bar;
+use crate::output::DIM;
+use crate::output::GREEN;
+use crate::output::Progress;
+use crate::output::Table;
+use crate::output::YELLOW;
+use crate::workspace;
+
+/// An extension with a tool that answers with its argument.
+pub use self::calls::TOOL as ECHO;
+
+/// What `tenon bench` measures, without a sub-command.
+#[derive(Debug, clap::Args)]
+pub struct BenchSuite {
+    /// How often each side has its turn
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub repetitions: usize,
+    /// Only these chapters (several, with commas)
+    #[arg(long, value_delimiter = ',', value_name = "CHAPTER")]
+    pub only: Vec<Chapter>,
+    /// The most extensions at a time, when it is measured how costs grow
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub most: usize,
+    /// Write bench.json, bench.html and bench.svg into this folder
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// A folder with node_modules/@github/copilot-sdk for the node processes [default: installed
+    /// with npm into the home folder]
+    #[arg(long, value_name = "DIR")]
+    pub sdk: Option<PathBuf>,
+    /// Leave out the node processes
+    #[arg(long)]
+    pub no_node: bool,
+    /// Measure one point of growth in this process and print it; used by the benchmark itself
+    #[arg(long, hide = true, value_name = "SIZE")]
+    pub point: Option<Size>,
+}
+
+/// A part of the suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Chapter {
+    /// CPU, time and memory until an extension is ready
+    Start,
+    /// A tool call, and one through hooks
+    #[value(alias = "hooks")]
+    Call,
+    /// Events to ten extensions
+    Events,
+    /// A changed extension among ten
+    Reload,
+    /// A long turn
+    Turn,
+    /// Many extensions, many sessions
+    Growth,
+}
+
+const CHAPTERS: [Chapter; 6] = [
+    Chapter::Start,
+    Chapter::Call,
+    Chapter::Events,
+    Chapter::Reload,
+    Chapter::Turn,
+    Chapter::Growth,
+];
+
+/// What the chapters need to know.
+pub struct Plan<'a> {
+    node: Option<NodeHost>,
+    repetitions: usize,
+    most: usize,
+    bar: &'a mut Bar,
+}
+
+impl Plan<'_> {
+    /// The next step begins.
+    fn step(&mut self, text: &str) {
+        self.bar.step(text);
+    }
+}
+
+pub async fn run(args: &Args, bench: &BenchSuite) -> Result<ExitCode, CliError> {
+    if let Some(size) = bench.point {
+        output::json(&growth::point(size).await?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(folder) = &bench.save {
+        // Before minutes are spent.
+        std::fs::create_dir_all(folder)
+            .map_err(|error| CliError::new(format!("{}: {error}", folder.display())))?;
+    }
+    let report = measure(args, bench).await?;
+    if let Some(folder) = &bench.save {
+        save(&report, folder)?;
+    }
+    if args.json {
+        output::json(&report)?;
+    } else {
+        print(&report, bench.save.as_deref());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn measure(args: &Args, bench: &BenchSuite) -> Result<Report, CliError> {
+    let began = Instant::now();
+    let mut missing = Vec::new();
+    let node = match node(args, bench) {
+        Ok(node) => Some(node),
+        Err(error) => {
+            missing.push(format!("node processes: {}", error.message()));
+            None
+        }
+    };
+    let mut setting = setting::setting(node.as_ref(), bench.repetitions);
+    let chapters: Vec<Chapter> = CHAPTERS
+        .into_iter()
+        .filter(|chapter| bench.only.is_empty() || bench.only.contains(chapter))
+        .collect();
+    let repetitions = bench.repetitions.max(1);
+    let steps = |chapter: &Chapter| match chapter {
+        Chapter::Turn => 1,
+        Chapter::Growth => growth::EXTENSIONS.len() + growth::SESSIONS.len() + growth::NODE.len(),
+        _ => repetitions,
+    };
+    let mut bar = Bar::new(chapters.iter().map(steps).sum());
+    let mut plan = Plan { node, repetitions, most: bench.most, bar: &mut bar };
+    let (mut figures, mut growth) = (Vec::new(), Vec::new());
+    for chapter in chapters {
+        match chapter {
+            Chapter::Start => figures.extend(start::measure(&mut plan).await?),
+            Chapter::Call => figures.extend(calls::measure(&mut plan).await?),
+            Chapter::Events => figures.extend(events::measure(&mut plan).await?),
+            Chapter::Reload => figures.extend(reload::measure(&mut plan).await?),
+            Chapter::Turn => figures.extend(turn::measure(&mut plan).await?),
+            Chapter::Growth => growth = growth::measure(&mut plan).await?,
+        }
+    }
+    report::compare(&mut figures);
+    setting.seconds = began.elapsed().as_secs_f64();
+    Ok(Report { setting, goals: goals(&figures), figures, growth, missing })
+}
+
+fn node(args: &Args, bench: &BenchSuite) -> Result<NodeHost, CliError> {
+    if bench.no_node {
+        return Err(CliError::new("left out with --no-node"));
+    }
+    let _progress = Progress::start("looking for node and the SDK ...");
+    NodeHost::find(bench.sdk.as_deref(), &workspace::home(args)?)
+}
+
+/// What was aimed at: times less than a node process.
+fn goals(figures: &[Figure]) -> Vec<Goal> {
+    let goals = [
+        ("CPU until ready", start::CPU, start::COLD, 10.0),
+        ("CPU until ready, from the spare", start::CPU, start::SPARE, 20.0),
+        ("private memory, idle", start::MEMORY, start::COLD, 2.0),
+        ("tool call", calls::CALL, calls::THROUGH, 10.0),
+        ("reload of one among ten", reload::ONE, reload::SAVED, 20.0),
+    ];
+    let goal = |(name, (chapter, topic, _), case, goal): (_, (&str, &str, &str), &str, f64)| {
+        let of_topic = || figures.iter().filter(|it| (it.chapter, it.topic) == (chapter, topic));
+        let node = of_topic().find(|figure| figure.side == Side::Node)?;
+        let ours = of_topic().find(|figure| figure.case == case)?;
+        let ratio = ours.times_less?;
+        let cases = format!("{} beside {}", ours.case, node.case);
+        Some(Goal { name, cases, ratio, goal, reached: ratio >= goal })
+    };
+    goals.into_iter().filter_map(goal).collect()
+}
+
+fn save(report: &Report, folder: &Path) -> Result<(), CliError> {
+    let files = [
+        ("bench.json", serde_json::to_string_pretty(report)? + "\n"),
+        ("bench.html", page::html(report)),
+        ("bench.svg", page::picture(report)),
+    ];
+    for (name, text) in files {
+        let path = folder.join(name);
+        std::fs::write(&path, text)
+            .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+fn print(report: &Report, saved: Option<&Path>) {
+    print_figures(&report.figures);
+    report.growth.iter().for_each(print_growth);
+    let plain = anstyle::Style::new();
+    if !report.goals.is_empty() {
+        let mut table = Table::new(&["GOAL", ">TIMES LESS", ">AIMED AT", ""]);
+        for goal in &report.goals {
+            let (style, verdict) =
+                if goal.reached { (GREEN, "reached") } else { (YELLOW, "not reached") };
+            table.row(vec![
+                (goal.name.to_owned(), BOLD),
+                (format!("{:.1}", goal.ratio), plain),
+                (format!("{:.0}", goal.goal), DIM),
+                (verdict.to_owned(), style),
+            ]);
+        }
+        table.print();
+        output::line("");
+    }
+    for missing in &report.missing {
+        output::line(format_args!("{YELLOW}not measured{YELLOW:#}: {missing}"));
+    }
+    let setting = &report.setting;
+    let node = setting.node.as_deref().map(|node| format!(", node {node}")).unwrap_or_default();
+    output::line(format_args!(
+        "{DIM}{} {}{node}; {}, {} cores; {:.0} s{DIM:#}",
+        setting.engine, setting.engine_version, setting.processor, setting.cores, setting.seconds
+    ));
+    if let Some(folder) = saved {
+        let page = folder.join("bench.html");
+        output::line(format_args!("{DIM}to look at: {}{DIM:#}", page.display()));
+    }
+}
+
+fn print_figures(figures: &[Figure]) {
+    if figures.is_empty() {
+        return;
+    }
+    let columns =
+        ["TOPIC", "CASE", ">MEDIAN", "", ">P95", ">SPREAD", ">SAMPLES", ">TIMES LESS THAN NODE"];
+    let mut table = Table::new(&columns);
+    let plain = anstyle::Style::new();
+    let mut last = "";
+    for figure in figures {
+        let topic = if figure.topic == last { "" } else { figure.topic };
+        last = figure.topic;
+        let times = match figure.times_less {
+            Some(_) if figure.side == Side::Node => "1".to_owned(),
+            Some(times) => format!("{times:.1}"),
+            None => "-".to_owned(),
+        };
+        let [least, most] = figure.spread.map(number);
+        table.row(vec![
+            (topic.to_owned(), BOLD),
+            (figure.case.clone(), if figure.side == Side::Tenon { plain } else { DIM }),
+            (number(figure.median), plain),
+            (figure.unit.to_owned(), DIM),
+            (number(figure.p95), plain),
+            (format!("{least} to {most}"), DIM),
+            (
+                format!("{} x {}", figure.repetitions, figure.samples / figure.repetitions.max(1)),
+                DIM,
+            ),
+            (times, if figure.side == Side::Tenon { BOLD } else { DIM }),
+        ]);
+    }
+    table.print();
+    output::line("");
+}
+
+fn print_growth(growth: &Growth) {
+    let columns = [
+        growth.of.to_uppercase(),
+        ">READY s".to_owned(),
+        ">CPU ms EACH".to_owned(),
+        ">MB EACH".to_owned(),
+        ">THREADS".to_owned(),
+        ">FILES".to_owned(),
+        ">PROCESSES".to_owned(),
+        ">ANSWERED".to_owned(),
+        ">CALL us".to_owned(),
+    ];
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(&columns);
+    let plain = anstyle::Style::new();
+    let who = if growth.side == Side::Node { "node" } else { "Tenon" };
+    for point in &growth.points {
+        table.row(vec![
+            (format!("{} in {who}", point.count), BOLD),
+            (number(point.ready_s), plain),
+            (number(point.cpu_ms_each), plain),
+            (number(point.memory_mb_each), plain),
+            (point.threads.to_string(), plain),
+            (point.files.to_string(), plain),
+            (point.processes.to_string(), plain),
+            (format!("{} of {}", point.answered, point.extensions), plain),
+            (number(point.call_us), plain),
+        ]);
+    }
+    table.print();
+    output::line(format_args!(
+        "{DIM}from the second row to the last, one more costs {:+.0} % CPU and {:+.0} % memory{DIM:#}",
+        growth.cpu_slope_percent, growth.memory_slope_percent
+    ));
+    output::line("");
+}
+
+/// Three digits that matter.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size < 10.0 => format!("{value:.2}"),
+        size if size < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}

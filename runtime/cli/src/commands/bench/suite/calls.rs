@@ -1,0 +1,201 @@
+//! A tool call, and one through the hooks of several extensions.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Instant;
+
+use serde_json::json;
+use tenon_host::Isolates;
+use tenon_host::Session;
+use tenon_host::isolate::Spare;
+use tenon_host::isolate::floor;
+use tenon_host::session::EndReason;
+use tenon_host::session::ToolCall;
+
+use super::Plan;
+use super::report::Figure;
+use super::report::Samples;
+use super::report::Side;
+use crate::commands::bench::node_host::NodeExtension;
+use crate::commands::bench::workspace;
+use crate::error::CliError;
+
+/// Calls of each kind in a repetition.
+const CALLS: usize = 500;
+
+/// Calls through hooks in a repetition; each is eleven crossings.
+const HOOKED_CALLS: usize = 150;
+
+/// Extensions with a hook before and one after every call.
+pub const HOOKS: usize = 5;
+
+/// Calls of each kind before the measurement, for compilers and caches.
+const WARM_UP: usize = 300;
+
+pub const CALL: (&str, &str, &str) = ("call", "tool call", "us");
+const HOOKED: (&str, &str, &str) = ("hooks", "tool call through 5 + 5 hooks", "us");
+
+pub const THROUGH: &str = "Tenon";
+
+pub const TOOL: &str = r#"
+import { joinSession } from "@github/copilot-sdk/extension";
+await joinSession({ tools: [{ name: "echo", description: "x", handler: ({ text }) => text }] });
+"#;
+
+const HOOK: &str = r#"
+import { joinSession } from "@github/copilot-sdk/extension";
+let calls = 0;
+await joinSession({
+  hooks: {
+    onPreToolUse: ({ toolName }) => { calls += toolName === "echo" ? 1 : 0; },
+    onPostToolUse: ({ toolResult }) => { calls += toolResult.textResultForLlm.length; },
+  },
+});
+"#;
+
+pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
+    let folder = tempfile::tempdir()?;
+    let there = crate::workspace::isolates(Spare::None)?;
+    let here = Isolates::in_process(Spare::None);
+    let close = session(&folder.path().join("close"), 0, here).await?;
+    let plain = session(&folder.path().join("plain"), 0, there.clone()).await?;
+    let hooked = session(&folder.path().join("hooked"), HOOKS, there).await?;
+    let mut node = match &plan.node {
+        Some(host) => {
+            let tool = host.start("tool", TOOL).await?;
+            let mut hooks = Vec::new();
+            for _ in 0..HOOKS {
+                hooks.push(host.start("hook", HOOK).await?);
+            }
+            Some((tool, hooks))
+        }
+        None => None,
+    };
+    let floor = Floor::start();
+    let [mut close_calls, mut calls, mut hooked_calls] = [(); 3].map(|()| Samples::default());
+    let [mut node_calls, mut node_hooked, mut floor_calls] = [(); 3].map(|()| Samples::default());
+    if let Some((tool, hooks)) = &mut node {
+        of_node(tool, &mut [], WARM_UP).await?;
+        of_node(tool, hooks, WARM_UP / 3).await?;
+    }
+    floor.call(WARM_UP)?;
+    for session in [&close, &plain, &hooked] {
+        of_session(session, WARM_UP).await?;
+    }
+    for _ in 0..plan.repetitions {
+        plan.step("call and hooks");
+        if let Some((tool, hooks)) = &mut node {
+            node_calls.add(of_node(tool, &mut [], CALLS).await?);
+            node_hooked.add(of_node(tool, hooks, HOOKED_CALLS).await?);
+        }
+        calls.add(of_session(&plain, CALLS).await?);
+        hooked_calls.add(of_session(&hooked, HOOKED_CALLS).await?);
+        close_calls.add(of_session(&close, CALLS).await?);
+        floor_calls.add(floor.call(CALLS)?);
+    }
+    for session in [close, plain, hooked] {
+        session.end(EndReason::Complete).await;
+    }
+    let mut figures = Vec::new();
+    if node.is_some() {
+        figures.push(node_calls.figure(CALL, Side::Node, "node process + SDK"));
+    }
+    figures.push(calls.figure(CALL, Side::Tenon, THROUGH));
+    figures.push(close_calls.figure(CALL, Side::Tenon, "Tenon, isolates in process"));
+    figures.push(floor_calls.figure(CALL, Side::Floor, "bare isolate on a thread"));
+    if node.is_some() {
+        figures.push(node_hooked.figure(HOOKED, Side::Node, "node processes + SDK"));
+    }
+    figures.push(hooked_calls.figure(HOOKED, Side::Tenon, THROUGH));
+    Ok(figures)
+}
+
+/// A session with the tool, and so many extensions with hooks.
+async fn session(folder: &Path, hooks: usize, isolates: Isolates) -> Result<Session, CliError> {
+    let sources = (0..hooks).map(|number| (format!("hooks-{number}"), HOOK.to_owned()));
+    let tool = ("tool".to_owned(), TOOL.to_owned());
+    workspace::session(folder, sources.chain([tool]), isolates).await
+}
+
+async fn of_session(session: &Session, count: usize) -> Result<Vec<f64>, CliError> {
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let call = ToolCall::new("echo", json!({ "text": "hello" }));
+        let started = Instant::now();
+        let outcome = session.call_tool(call).await;
+        times.push(microseconds(started));
+        if !outcome.is_ok_and(|outcome| outcome.result.text_result_for_llm == "hello") {
+            return Err(CliError::new("a call brought something else than it should"));
+        }
+    }
+    Ok(times)
+}
+
+/// Calls as a host with node processes makes them: the hooks before, one after the other, the tool, and the
+/// hooks after it.
+async fn of_node(
+    tool: &mut NodeExtension,
+    hooks: &mut [NodeExtension],
+    count: usize,
+) -> Result<Vec<f64>, CliError> {
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let started = Instant::now();
+        let args = json!({ "text": "hello" });
+        for hook in hooks.iter_mut() {
+            hook.hook(
+                "preToolUse",
+                json!({ "toolName": "echo", "toolArgs": args, "timestamp": 0 }),
+            )
+            .await?;
+        }
+        let result = tool.call("echo", args.clone()).await?;
+        for hook in hooks.iter_mut() {
+            let result = json!({ "textResultForLlm": result, "resultType": "success" });
+            let input = json!({
+                "toolName": "echo", "toolArgs": args, "toolResult": result, "timestamp": 0,
+            });
+            hook.hook("postToolUse", input).await?;
+        }
+        times.push(microseconds(started));
+        if result != "hello" {
+            return Err(CliError::new(format!("node answered {result}")));
+        }
+    }
+    Ok(times)
+}
+
+fn microseconds(started: Instant) -> f64 {
+    started.elapsed().as_secs_f64() * 1e6
+}
+
+/// A thread with an engine instance that answers calls, and nothing else.
+struct Floor {
+    requests: mpsc::Sender<String>,
+    replies: mpsc::Receiver<String>,
+}
+
+impl Floor {
+    fn start() -> Self {
+        let (requests, incoming) = mpsc::channel();
+        let (outgoing, replies) = mpsc::channel();
+        // It ends when nobody can ask any more.
+        std::thread::spawn(move || floor::bare_calls("({ text }) => text", &incoming, &outgoing));
+        Self { requests, replies }
+    }
+
+    fn call(&self, count: usize) -> Result<Vec<f64>, CliError> {
+        let gone = || CliError::new("the bare isolate does not answer");
+        let mut times = Vec::with_capacity(count);
+        for _ in 0..count {
+            let started = Instant::now();
+            self.requests.send(json!({ "text": "hello" }).to_string()).map_err(|_| gone())?;
+            let answer = self.replies.recv().map_err(|_| gone())?;
+            times.push(microseconds(started));
+            if answer != "\"hello\"" {
+                return Err(CliError::new(format!("the bare isolate answered {answer}")));
+            }
+        }
+        Ok(times)
+    }
+}

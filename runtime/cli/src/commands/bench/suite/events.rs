@@ -1,0 +1,127 @@
+//! Events to several extensions: how late they are, and what each delivery costs.
+
+use std::time::Duration;
+use std::time::SystemTime;
+
+use serde_json::Value;
+use serde_json::json;
+use tenon_host::isolate::Spare;
+use tenon_host::session::EndReason;
+
+use super::Plan;
+use super::report::Figure;
+use super::report::Samples;
+use super::report::Side;
+use crate::commands::bench::events;
+use crate::commands::bench::node_host::NodeExtension;
+use crate::commands::bench::process;
+use crate::commands::bench::workspace;
+use crate::error::CliError;
+
+/// Extensions that subscribe.
+const SUBSCRIBERS: usize = 10;
+
+/// Events per second: a fast model's answer, word by word.
+const RATE: u64 = 1000;
+
+/// How long events stream in a repetition.
+const LENGTH: Duration = Duration::from_millis(1500);
+
+const LATE: (&str, &str, &str) = ("events", "how late an event is", "ms");
+const CPU: (&str, &str, &str) = ("events", "CPU for a delivery", "us");
+
+#[derive(Default)]
+struct Taken {
+    late: Samples,
+    cpu: Samples,
+}
+
+impl Taken {
+    /// What the subscribers say of a stream.
+    fn add(&mut self, events: u64, cpu_ms: f64, reports: &[Value]) -> Result<(), CliError> {
+        let sum = |field: &str| reports.iter().filter_map(|it| it[field].as_u64()).sum::<u64>();
+        let sent = events * SUBSCRIBERS as u64;
+        if sum("count") != sent || sum("disorder") > 0 {
+            let count = sum("count");
+            return Err(CliError::new(format!(
+                "of {sent} events {count} arrived, or not in order"
+            )));
+        }
+        self.late.add(reports.iter().filter_map(|report| report["p50"].as_f64()).collect());
+        self.cpu.add(vec![cpu_ms * 1e3 / sent as f64]);
+        Ok(())
+    }
+}
+
+pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
+    let folder = tempfile::tempdir()?;
+    let isolates = crate::workspace::isolates(Spare::None)?;
+    let listener = |number: usize| events::LISTENER.replace("NUMBER", &number.to_string());
+    let sources = (0..SUBSCRIBERS).map(|number| (format!("listener-{number}"), listener(number)));
+    let session = workspace::session(folder.path(), sources, isolates.clone()).await?;
+    let mut node = Vec::new();
+    if let Some(host) = &plan.node {
+        for number in 0..SUBSCRIBERS {
+            node.push(host.start(&format!("listener-{number}"), &listener(number)).await?);
+        }
+    }
+    let [mut ours, mut theirs] = [(); 2].map(|()| Taken::default());
+    for repetition in 0..=plan.repetitions {
+        // The first is for compilers and caches.
+        let is_warm_up = repetition == 0;
+        if !is_warm_up {
+            plan.step("events");
+        }
+        let pids = || isolates.pids().into_iter().chain([std::process::id()]);
+        let before: f64 = pids().map(process::cpu_ms).sum();
+        let sent = events::emit(&session, RATE, LENGTH).await;
+        let reports = events::reports(&session, SUBSCRIBERS).await?;
+        let cpu = pids().map(process::cpu_ms).sum::<f64>() - before;
+        if !is_warm_up {
+            ours.add(sent, cpu, &reports)?;
+        }
+        if !node.is_empty() {
+            let pids: Vec<u32> =
+                node.iter().map(NodeExtension::pid).chain([std::process::id()]).collect();
+            let before: f64 = pids.iter().copied().map(process::cpu_ms).sum();
+            let (sent, reports) = stream_to_node(&mut node).await?;
+            let cpu = pids.iter().copied().map(process::cpu_ms).sum::<f64>() - before;
+            if !is_warm_up {
+                theirs.add(sent, cpu, &reports)?;
+            }
+        }
+    }
+    session.end(EndReason::Complete).await;
+    let mut figures = Vec::new();
+    for (topic, pick) in
+        [(LATE, (|taken| &taken.late) as fn(&Taken) -> &Samples), (CPU, |taken| &taken.cpu)]
+    {
+        if !node.is_empty() {
+            figures.push(pick(&theirs).figure(topic, Side::Node, "ten node processes + SDK"));
+        }
+        figures.push(pick(&ours).figure(topic, Side::Tenon, "Tenon, ten subscribers"));
+    }
+    Ok(figures)
+}
+
+/// The same stream to node processes; how many events that were, and what each has seen.
+async fn stream_to_node(node: &mut [NodeExtension]) -> Result<(u64, Vec<Value>), CliError> {
+    let mut pacer = events::Pacer::new(RATE, LENGTH);
+    let mut number = 0;
+    while let Some(due) = pacer.next().await {
+        while number < due {
+            let data = events::tick(number, SystemTime::now());
+            for extension in node.iter_mut() {
+                extension.event("bench.tick", data.clone()).await?;
+            }
+            number += 1;
+        }
+    }
+    let mut reports = Vec::new();
+    for (number, extension) in node.iter_mut().enumerate() {
+        let report = extension.call(&format!("report_{number}"), json!({})).await?;
+        let text = report.as_str().map_or_else(|| report.to_string(), str::to_owned);
+        reports.push(serde_json::from_str(&text)?);
+    }
+    Ok((number, reports))
+}
