@@ -1,5 +1,9 @@
 //! The thread of one isolate, from the first instruction to the last.
 
+use std::sync::Condvar;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
@@ -44,6 +48,37 @@ pub fn spawn(id: &str, seat: Seat) -> Result<(), EngineError> {
     builder.spawn(run).map(drop).map_err(|source| EngineError::Thread { id: id.to_owned(), source })
 }
 
+/// Lets as many threads make an engine instance at a time as there are processors. It is nothing but computing
+/// and taking memory from the process: a thousand at once would be ready later, all of them, and take half as
+/// much CPU time again, because they wait for each other inside the kernel and push each other out of caches.
+struct Turnstile {
+    inside: Mutex<usize>,
+    left: Condvar,
+}
+
+static TURNSTILE: Turnstile = Turnstile { inside: Mutex::new(0), left: Condvar::new() };
+
+impl Turnstile {
+    /// Waits for its turn, which lasts until what is returned is dropped.
+    fn pass() -> impl Drop {
+        let most = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        let inside = TURNSTILE.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = TURNSTILE.left.wait_while(inside, |inside| *inside >= most);
+        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
+        Inside
+    }
+}
+
+/// One that has its turn.
+struct Inside;
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        *TURNSTILE.inside.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        TURNSTILE.left.notify_one();
+    }
+}
+
 /// The life of the thread; `None` if nobody ever claimed it.
 fn live(
     heap_bytes: usize,
@@ -65,7 +100,11 @@ fn live(
         // The engine schedules work on the runtime it was made in.
         let _inside = runtime.enter();
         terminator.attach_thread();
-        match worker::create(heap_bytes, outbox.clone(), terminator) {
+        let made = {
+            let _turn = Turnstile::pass();
+            worker::create(heap_bytes, outbox.clone(), terminator)
+        };
+        match made {
             Ok(mut worker) => {
                 terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
                 let service = driver::serve(&mut worker, claim, outbox, terminator, warm);

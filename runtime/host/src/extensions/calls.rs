@@ -179,8 +179,9 @@ impl Extensions {
 }
 
 /// How long a caller looks for the reply before it goes to sleep. Many handlers take less time than putting
-/// a thread to sleep and waking it does; those that take longer cost this much.
-const SPIN: Duration = Duration::from_micros(40);
+/// a thread to sleep and waking it does, which is up to 50 us for each of two threads on a virtual machine;
+/// those that take longer cost this much.
+const SPIN: Duration = Duration::from_micros(100);
 
 /// What became of a reply.
 enum Looked {
