@@ -68,7 +68,7 @@ fn the_suite_shows_how_costs_grow_and_saves_a_page() {
 }
 
 #[test]
-fn a_size_that_is_none_is_refused_before_anything_is_measured() {
+fn a_chapter_there_is_none_of_is_refused_before_anything_is_measured() {
     let run = Workspace::new().run(&["bench", "--only", "nothing"]);
     assert_eq!(run.code, 2, "{run:#?}");
     assert!(run.stderr.contains("start, call, events, reload, turn, growth"), "{run:#?}");
