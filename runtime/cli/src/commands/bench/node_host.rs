@@ -4,6 +4,7 @@
 //! standard input and output, a tool call as an event that is answered by a request. The stand-in does
 //! nothing else, so that what is measured is the extensions' side.
 
+use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -60,11 +61,10 @@ impl NodeHost {
     pub async fn start(&self, name: &str, source: &str) -> Result<NodeExtension, CliError> {
         // Beside node_modules, or node would not find the SDK.
         let module = self.folder.join(format!("{name}.mjs"));
-        let text = format!("{source}{READY}");
-        if std::fs::read_to_string(&module).is_ok_and(|there| there == text) {
-            return NodeExtension::start(&module).await;
-        }
-        std::fs::write(&module, text)?;
+        // Several are started at once from the same file, and none may read half of it.
+        let mut written = tempfile::NamedTempFile::new_in(&self.folder)?;
+        write!(written, "{source}{READY}")?;
+        written.persist(&module).map_err(|error| error.error)?;
         NodeExtension::start(&module).await
     }
 }

@@ -17,6 +17,8 @@ use std::time::Instant;
 
 use tenon_host::isolate::Spare;
 use tenon_host::isolate::engine_info;
+use tokio::task::JoinError;
+use tokio::task::JoinSet;
 
 use self::agents::Agents;
 use self::faults::Faults;
@@ -60,7 +62,7 @@ const BETWEEN_KILLS: f64 = 0.05;
 /// Events per second.
 const RATE: u64 = 500;
 
-/// Pauses between saves of a file, faults, and agents.
+/// Pauses between saves of a file, and between faults.
 const BETWEEN_SAVES: Duration = Duration::from_millis(300);
 const BETWEEN_FAULTS: Duration = Duration::from_secs(4);
 
@@ -121,8 +123,6 @@ fn name(number: usize) -> String {
 
 async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
     let (count, seconds) = (bench.extensions.max(2), bench.seconds.max(LEAST_SECONDS));
-    let length = Duration::from_secs(seconds);
-    let agents = Agents::new()?;
     let sources = (0..count).map(|number| (name(number), source(number, 0)));
     let culprit = (faults::NAME.to_owned(), faults::SOURCE.to_owned());
     let setting = Setting {
@@ -133,30 +133,25 @@ async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
         restart_after: Some(Duration::from_millis(200)),
         ..Setting::default()
     };
-    let stage = Arc::new(Stage::open(sources.chain([culprit]), setting).await?);
+    let stage = Stage::open(sources.chain([culprit]), setting).await?;
     let tools: Vec<String> = (0..count).map(tool).collect();
     let load = Load::start(&stage.session, &tools);
-    let counts = Arc::new(Counts::default());
-    let began = Instant::now();
-    let mut work = tokio::task::JoinSet::new();
-    work.spawn(emit(stage.clone(), counts.clone(), began, length));
-    work.spawn(save(stage.clone(), counts.clone(), count, began, length));
-    work.spawn(kill(stage.clone(), counts.clone(), count, began, length));
-    let faults = Arc::new(Faults::default());
-    work.spawn(misbehave(stage.clone(), faults.clone(), began, length));
-    let agents = Arc::new(agents);
-    let coming = agents.clone();
-    work.spawn(async move { coming.come_and_go(began, length).await });
-    let samples =
-        watch(&stage, &load, &counts, &faults, &agents, (began, length), &mut work).await?;
-    while let Some(done) = work.join_next().await {
-        done.map_err(|error| CliError::new(error.to_string()))??;
-    }
+    let work = Arc::new(Work {
+        stage,
+        counts: Counts::default(),
+        faults: Faults::default(),
+        agents: Agents::new()?,
+        extensions: count,
+        began: Instant::now(),
+        length: Duration::from_secs(seconds),
+    });
+    let samples = work.clone().run(&load).await?;
+    let Work { stage, counts, faults, agents, began, .. } =
+        Arc::into_inner(work).ok_or_else(|| CliError::new("something still works"))?;
     let calls = load.stop().await?;
     let settled = settle(&stage, &samples).await;
     let is_back =
         stage::until("all extensions run", || stage.all_run(count + 1, &[])).await.is_ok();
-    let stage = Arc::into_inner(stage).ok_or_else(|| CliError::new("the session is still used"))?;
     let hosts = stage.isolates.pids();
     stage.end().await?;
     let processes_left =
@@ -182,112 +177,112 @@ async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
     }))
 }
 
-fn is_time(began: Instant, length: Duration) -> bool {
-    began.elapsed() < length
-}
-
-async fn emit(
-    stage: Arc<Stage>,
-    counts: Arc<Counts>,
+/// What is done all at once, for how long.
+struct Work {
+    stage: Stage,
+    counts: Counts,
+    faults: Faults,
+    agents: Agents,
+    extensions: usize,
     began: Instant,
     length: Duration,
-) -> Result<(), CliError> {
-    while is_time(began, length) {
-        let sent = events::emit(&stage.session, RATE, Duration::from_secs(1)).await;
-        counts.events.fetch_add(sent, Ordering::Relaxed);
-    }
-    Ok(())
 }
 
-/// Saves one extension after the other, and waits until the new version serves.
-async fn save(
-    stage: Arc<Stage>,
-    counts: Arc<Counts>,
-    count: usize,
-    began: Instant,
-    length: Duration,
-) -> Result<(), CliError> {
-    let mut number = 0;
-    while is_time(began, length) {
-        let extension = number % count;
-        let answer = number as u64 + 1;
-        stage.write(&name(extension), &source(extension, answer))?;
-        stage::until_async(&format!("save {number} serves"), || async {
-            let result = stage::call(&stage.session, &tool(extension)).await;
-            result.is_ok_and(|result| result.text_result_for_llm == answer.to_string())
-        })
-        .await?;
-        counts.reloads.fetch_add(1, Ordering::Relaxed);
-        number += 1;
-        tokio::time::sleep(BETWEEN_SAVES).await;
-    }
-    Ok(())
-}
-
-/// Kills the process of the isolates in the first part of the time, by two signals in turn.
-async fn kill(
-    stage: Arc<Stage>,
-    counts: Arc<Counts>,
-    count: usize,
-    began: Instant,
-    length: Duration,
-) -> Result<(), CliError> {
-    while is_time(began, length.mul_f64(KILLING)) {
-        tokio::time::sleep(length.mul_f64(BETWEEN_KILLS)).await;
-        let number = counts.kills.fetch_add(1, Ordering::Relaxed);
-        let signal = if number.is_multiple_of(2) { libc::SIGSEGV } else { libc::SIGKILL };
-        let hosts = stage.isolates.pids();
-        for &host in &hosts {
-            stage::kill(host, signal).await?;
-        }
-        // The culprit may be about to be started again for a fault of its own.
-        stage::until("extensions are back", || stage.running(&hosts) >= count).await?;
-    }
-    Ok(())
-}
-
-async fn misbehave(
-    stage: Arc<Stage>,
-    faults: Arc<Faults>,
-    began: Instant,
-    length: Duration,
-) -> Result<(), CliError> {
-    while is_time(began, length) {
-        faults.next(&stage).await?;
-        tokio::time::sleep(BETWEEN_FAULTS).await;
-    }
-    Ok(())
-}
-
-/// Looks at the processes now and then until the time is over, or something fails.
-async fn watch(
-    stage: &Stage,
-    load: &Load,
-    counts: &Counts,
-    faults: &Faults,
-    agents: &Agents,
-    (began, length): (Instant, Duration),
-    work: &mut tokio::task::JoinSet<Result<(), CliError>>,
-) -> Result<Vec<Sample>, CliError> {
-    let mut bar = Bar::new(SAMPLES as usize);
-    let mut samples = Vec::new();
-    while is_time(began, length) {
-        bar.step(&format!(
-            "{} calls, {} reloads, {} faults, {} agents",
-            load.sent(),
-            counts.reloads.load(Ordering::Relaxed),
-            faults.counts().values().sum::<u64>(),
-            agents.ended()
-        ));
-        tokio::select! {
-            () = tokio::time::sleep(length / SAMPLES) => samples.push(sample(stage, began)),
-            Some(done) = work.join_next() => {
-                // Something that ends before its time has failed, or its time is the first part.
-                done.map_err(|error| CliError::new(error.to_string()))??;
+impl Work {
+    /// Does all of it until the time is over, or something fails, and looks at the processes meanwhile.
+    async fn run(self: Arc<Self>, load: &Load) -> Result<Vec<Sample>, CliError> {
+        let mut tasks = JoinSet::new();
+        let work = [(); 5].map(|()| self.clone());
+        let [emits, saves, kills, misbehaves, starts] = work;
+        tasks.spawn(async move { emits.emit().await });
+        tasks.spawn(async move { saves.save().await });
+        tasks.spawn(async move { kills.kill().await });
+        tasks.spawn(async move { misbehaves.misbehave().await });
+        tasks.spawn(async move { starts.agents.come_and_go(starts.began, starts.length).await });
+        let mut bar = Bar::new(SAMPLES as usize);
+        let mut samples = Vec::new();
+        while self.goes_on() {
+            bar.step(&format!(
+                "{} calls, {} reloads, {} faults, {} agents",
+                load.sent(),
+                self.counts.reloads.load(Ordering::Relaxed),
+                self.faults.counts().values().sum::<u64>(),
+                self.agents.ended()
+            ));
+            tokio::select! {
+                () = tokio::time::sleep(self.length / SAMPLES) => {
+                    samples.push(sample(&self.stage, self.began));
+                }
+                // What ends before its time has failed, or its time is the first part.
+                Some(done) = tasks.join_next() => finished(done)?,
             }
         }
+        while let Some(done) = tasks.join_next().await {
+            finished(done)?;
+        }
+        Ok(samples)
     }
-    Ok(samples)
+
+    fn goes_on(&self) -> bool {
+        self.began.elapsed() < self.length
+    }
+
+    async fn emit(&self) -> Result<(), CliError> {
+        while self.goes_on() {
+            let sent = events::emit(&self.stage.session, RATE, Duration::from_secs(1)).await;
+            self.counts.events.fetch_add(sent, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Saves one extension after the other, and waits until the new version serves.
+    async fn save(&self) -> Result<(), CliError> {
+        let mut number = 0;
+        while self.goes_on() {
+            let extension = number % self.extensions;
+            let answer = number as u64 + 1;
+            self.stage.write(&name(extension), &source(extension, answer))?;
+            stage::until_async(&format!("save {number} serves"), || async {
+                let result = stage::call(&self.stage.session, &tool(extension)).await;
+                result.is_ok_and(|result| result.text_result_for_llm == answer.to_string())
+            })
+            .await?;
+            self.counts.reloads.fetch_add(1, Ordering::Relaxed);
+            number += 1;
+            tokio::time::sleep(BETWEEN_SAVES).await;
+        }
+        Ok(())
+    }
+
+    /// Kills the process of the isolates in the first part of the time, by two signals in turn.
+    async fn kill(&self) -> Result<(), CliError> {
+        while self.began.elapsed() < self.length.mul_f64(KILLING) {
+            tokio::time::sleep(self.length.mul_f64(BETWEEN_KILLS)).await;
+            let number = self.counts.kills.fetch_add(1, Ordering::Relaxed);
+            let signal = if number.is_multiple_of(2) { libc::SIGSEGV } else { libc::SIGKILL };
+            let hosts = self.stage.isolates.pids();
+            for &host in &hosts {
+                stage::kill(host, signal).await?;
+            }
+            // The culprit may be about to be started again for a fault of its own.
+            let are_back = || self.stage.running(&hosts) >= self.extensions;
+            stage::until("extensions are back", are_back).await?;
+        }
+        Ok(())
+    }
+
+    async fn misbehave(&self) -> Result<(), CliError> {
+        while self.goes_on() {
+            self.faults.next(&self.stage).await?;
+            tokio::time::sleep(BETWEEN_FAULTS).await;
+        }
+        Ok(())
+    }
+}
+
+/// What came of a task.
+fn finished(done: Result<Result<(), CliError>, JoinError>) -> Result<(), CliError> {
+    done.map_err(|error| CliError::new(error.to_string()))?
 }
 
 fn sample(stage: &Stage, began: Instant) -> Sample {
@@ -316,10 +311,10 @@ fn sample(stage: &Stage, began: Instant) -> Sample {
 /// Waits until both processes hold no more than they did in the middle, or for some time.
 async fn settle(stage: &Stage, samples: &[Sample]) -> Sample {
     let began = Instant::now();
-    let least = verdict::least_held(samples);
+    let usual = verdict::usually_held(samples);
     loop {
         let now = sample(stage, began);
-        let is_settled = least.as_ref().is_none_or(|before| now.is_like(before));
+        let is_settled = usual.as_ref().is_none_or(|before| now.is_like(before));
         if (is_settled && began.elapsed() > Duration::from_secs(3))
             || began.elapsed() > verdict::SETTLE
         {
