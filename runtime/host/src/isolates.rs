@@ -30,6 +30,7 @@ use tenon_isolate::message::ToIsolate;
 
 pub use process::COMMAND;
 use process::HostProcess;
+use process::Order;
 use remote::Remote;
 pub use remote::Unsent;
 pub use serve::serve;
@@ -55,8 +56,8 @@ struct Fleet {
     spare: Spare,
     /// The process that extensions share, once there is one.
     shared: Mutex<Option<Arc<HostProcess>>>,
-    /// Those that have one for themselves.
-    own: Mutex<Vec<Weak<HostProcess>>>,
+    /// Those that one extension has for itself, and those that were shared and have not been left by all.
+    others: Mutex<Vec<Weak<HostProcess>>>,
 }
 
 /// With whom an isolate lives.
@@ -82,7 +83,7 @@ impl Isolates {
     /// Isolates in a process of their own: `PROGRAM isolate-host`, which calls [`serve`]. It is started when
     /// it is first needed, and again whenever it has died.
     pub fn process(program: PathBuf, spare: Spare) -> Self {
-        let fleet = Fleet { program, spare, shared: Mutex::default(), own: Mutex::default() };
+        let fleet = Fleet { program, spare, shared: Mutex::default(), others: Mutex::default() };
         Self(Arc::new(Where::There(fleet)))
     }
 
@@ -90,12 +91,10 @@ impl Isolates {
     pub fn pids(&self) -> Vec<u32> {
         let Where::There(fleet) = &*self.0 else { return Vec::new() };
         let shared = fleet.shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut own = fleet.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.retain(|host| host.strong_count() > 0);
-        let own = own.iter().filter_map(Weak::upgrade);
+        let others = fleet.others.lock().unwrap_or_else(PoisonError::into_inner);
         shared
             .into_iter()
-            .chain(own)
+            .chain(others.iter().filter_map(Weak::upgrade))
             .filter(|host| host.is_alive())
             .map(|host| host.pid())
             .collect()
@@ -156,13 +155,25 @@ impl Isolates {
 }
 
 impl Fleet {
-    /// The process that extensions share; a new one if there is none, or if it has died.
+    /// The process that extensions share; a new one if there is none, or if it has died or is worn out. A
+    /// worn-out one ends when the last of its extensions has ended or was loaded again.
     fn shared(&self) -> std::io::Result<Arc<HostProcess>> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(host) = shared.as_ref().filter(|host| host.is_alive()) {
+        let left = shared.take_if(|host| !host.is_alive() || host.is_worn_out());
+        if let Some(host) = shared.as_ref() {
             return Ok(host.clone());
         }
-        let host = HostProcess::start(&self.program, self.spare)?;
+        let worn_out = left.filter(|host| host.is_alive());
+        let host = match (HostProcess::start(&self.program, self.spare), worn_out) {
+            (Ok(host), Some(worn_out)) => {
+                worn_out.order(Order::GiveUpSpare);
+                self.remember(&worn_out);
+                host
+            }
+            // Better than none.
+            (Err(_), Some(worn_out)) => worn_out,
+            (started, None) => started?,
+        };
         *shared = Some(host.clone());
         Ok(host)
     }
@@ -170,10 +181,15 @@ impl Fleet {
     /// A process for one extension; it ends with the isolate.
     fn another(&self) -> std::io::Result<Arc<HostProcess>> {
         let host = HostProcess::start(&self.program, Spare::None)?;
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        own.retain(|host| host.strong_count() > 0);
-        own.push(Arc::downgrade(&host));
+        self.remember(&host);
         Ok(host)
+    }
+
+    /// Lists a process that lives as long as somebody is in it.
+    fn remember(&self, host: &Arc<HostProcess>) {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.retain(|host| host.strong_count() > 0);
+        others.push(Arc::downgrade(host));
     }
 }
 

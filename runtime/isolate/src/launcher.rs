@@ -3,7 +3,9 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::OnceLock;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -79,14 +81,19 @@ struct Waiting {
 /// Starts isolates. Clones share the spare.
 #[derive(Clone)]
 pub struct Launcher {
+    spare: Arc<Mutex<Place>>,
+}
+
+/// The spare's place.
+struct Place {
     policy: Spare,
-    spare: Arc<Mutex<Option<Waiting>>>,
+    spare: Option<Waiting>,
 }
 
 impl Launcher {
     /// A launcher. With [`Spare::Keep`] the first spare is made at once, in the background.
     pub fn new(policy: Spare) -> Self {
-        let launcher = Self { policy, spare: Arc::default() };
+        let launcher = Self { spare: Arc::new(Mutex::new(Place { policy, spare: None })) };
         launcher.refill();
         launcher
     }
@@ -122,8 +129,7 @@ impl Launcher {
     ) -> Result<Isolate, EngineError> {
         // A heap's limit is set when the engine is made, so a spare has the usual one.
         let usual = spec.limits.heap_bytes == HEAP_BYTES;
-        let spare =
-            if usual { self.spare.lock().ok().and_then(|mut spare| spare.take()) } else { None };
+        let spare = if usual { self.place().spare.take() } else { None };
         let from_spare = spare.is_some();
         let waiting = match spare {
             Some(waiting) => waiting,
@@ -146,7 +152,7 @@ impl Launcher {
 
     /// Waits until the spare, if one is kept, is ready to be claimed.
     pub async fn wait_for_spare(&self) {
-        let warm = self.spare.lock().ok().and_then(|spare| Some(spare.as_ref()?.warm.clone()));
+        let warm = self.place().spare.as_ref().map(|spare| spare.warm.clone());
         if let Some(mut warm) = warm {
             // An error means that the spare's thread is gone; then there is nothing to wait for.
             let _ = warm.wait_for(|warm| *warm).await;
@@ -164,14 +170,22 @@ impl Launcher {
 
     /// Makes a spare if one is wanted and there is none.
     pub(crate) fn refill(&self) {
-        if self.policy == Spare::None {
-            return;
-        }
-        let Ok(mut spare) = self.spare.lock() else { return };
-        if spare.is_none() {
+        let mut place = self.place();
+        if place.policy == Spare::Keep && place.spare.is_none() {
             // Without a spare the next start is slower; that is all.
-            *spare = launch("spare", HEAP_BYTES).ok();
+            place.spare = launch("spare", HEAP_BYTES).ok();
         }
+    }
+
+    /// Ends the spare, and makes no other.
+    pub fn give_up_spare(&self) {
+        let mut place = self.place();
+        place.policy = Spare::None;
+        place.spare = None;
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

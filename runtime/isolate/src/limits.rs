@@ -74,6 +74,16 @@ pub const MEASURE_INTERVAL: Duration = Duration::from_millis(250);
 #[cfg(feature = "quickjs")]
 pub const MEASURE_INTERVAL: Duration = Duration::from_secs(2);
 
+/// How many isolates may end in one process, or as many as live there if that is more, before the next ones
+/// are started in another. V8 gives back what an isolate had.
+#[cfg(feature = "v8")]
+pub const MAX_ENDED: Option<usize> = None;
+/// How many isolates may end in one process, or as many as live there if that is more, before the next ones
+/// are started in another. The back end that gives QuickJS V8's interface never frees function templates, and
+/// through them 4.5 MB of each isolate stay; this bounds it to 150 MB in a process.
+#[cfg(feature = "quickjs")]
+pub const MAX_ENDED: Option<usize> = Some(32);
+
 /// The most frames of a stack that are kept; more are not read by anybody.
 pub const STACK_FRAMES: usize = 20;
 

@@ -20,12 +20,14 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::Weak;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::Serialize;
 use tenon_isolate::Spare;
+use tenon_isolate::limits;
 use tenon_isolate::message::IsolateUsage;
 use tenon_isolate::message::LoadSpec;
 use tokio::sync::oneshot;
@@ -90,6 +92,8 @@ pub enum Order {
         isolate: IsolateId,
         held: bool,
     },
+    /// Nobody new comes: there is no need for a spare.
+    GiveUpSpare,
     /// To be answered with a [`Report`].
     Usage {
         request: u64,
@@ -124,6 +128,9 @@ pub struct HostProcess {
     writing: Mutex<()>,
     pub slots: Arc<Slots>,
     next: AtomicU64,
+    /// Isolates that it was to start, and those of them that have ended.
+    started: AtomicUsize,
+    ended: AtomicUsize,
     reports: Arc<Mutex<HashMap<u64, oneshot::Sender<Report>>>>,
     death: watch::Receiver<Option<Death>>,
 }
@@ -160,6 +167,8 @@ impl HostProcess {
             writing: Mutex::default(),
             slots,
             next: AtomicU64::new(1),
+            started: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
             reports,
             death,
         };
@@ -207,6 +216,23 @@ impl HostProcess {
     /// Whether it has not died.
     pub fn is_alive(&self) -> bool {
         self.death.borrow().is_none()
+    }
+
+    /// An isolate is started in it.
+    pub fn one_starts(&self) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An isolate in it has ended.
+    pub fn one_ended(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether so many isolates have ended in it that the next are better off in another.
+    pub fn is_worn_out(&self) -> bool {
+        let ended = self.ended.load(Ordering::Relaxed);
+        let live = self.started.load(Ordering::Relaxed).saturating_sub(ended);
+        limits::MAX_ENDED.is_some_and(|most| ended >= most.max(live))
     }
 
     /// A number for an isolate or a request.

@@ -79,6 +79,7 @@ impl Remote {
         // the host died.
         let _ = host.order_with(order, Some(descriptor));
         drop(theirs);
+        host.one_starts();
         let link = Arc::new(Link { writer, queue: Mutex::default(), more: Notify::new() });
         tokio::spawn(link.clone().flush());
         let (end, ended) = watch::channel(false);
@@ -262,6 +263,7 @@ async fn read(
         receive(FromIsolate::Ended(cause(&host, slot, problem).await));
     }
     host.slots.give_back(slot);
+    host.one_ended();
     end.send_replace(true);
 }
 

@@ -199,6 +199,7 @@ impl Host {
                         isolate.hold_start(held);
                     }
                 }
+                Order::GiveUpSpare => self.launcher.give_up_spare(),
                 Order::Usage { request } => self.report(request),
                 Order::AwaitSpare { request } => {
                     let control = self.control.clone();

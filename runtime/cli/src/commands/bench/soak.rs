@@ -149,6 +149,8 @@ async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
     let Work { stage, counts, faults, agents, began, .. } =
         Arc::into_inner(work).ok_or_else(|| CliError::new("something still works"))?;
     let calls = load.stop().await?;
+    // Whoever has not been saved for a while may be alone in a process that others have left.
+    stage.session.reload().await;
     let settled = settle(&stage, &samples).await;
     let is_back =
         stage::until("all extensions run", || stage.all_run(count + 1, &[])).await.is_ok();
