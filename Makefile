@@ -4,6 +4,7 @@
 #   RUSTY_V8_ARCHIVE     V8's prebuilt static library (a file or a URL)
 #   RUSTY_V8_MIRROR      where to find the releases that V8's crate downloads from
 #   CARGO_TARGET_DIR     where to build; not in the clone unless you say so
+#   JOBS, NICE           how many compilers `make v8` runs at a time (all cores), and how nicely (10)
 #   PREFIX               where `make install` puts bin/tenon
 #   TESTS=integration    leave unit tests out
 #   DURATION             how many seconds `make soak` takes, instead of 600
@@ -13,7 +14,7 @@
 .DEFAULT_GOAL := help
 # The steps share one target folder, so side by side they would only wait for cargo's lock.
 .NOTPARALLEL:
-.PHONY: help demo test build bench soak lint types fmt setup engine install tools
+.PHONY: help demo test build bench soak lint types fmt setup engine v8 install tools
 
 ifneq ($(filter-out v8 quickjs,$(ENGINE)),)
 $(error ENGINE=$(ENGINE): the engines are v8 and quickjs)
@@ -27,7 +28,7 @@ engine = $(eval engine := $$(shell $$(settings) scripts/engine.sh || echo none))
 
 help: ## Show this list
 	@echo 'usage: make TARGET [ENGINE=v8|quickjs] [ARGS=...]'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1	\2/p' Makefile | while IFS='	' read -r name what; do printf '  %-9s%s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1	\2/p' Makefile | while IFS='	' read -r name what; do printf '  %-9s%s\n' "$$name" "$$what"; done
 
 demo: build ## Build, then watch extensions load, answer calls and fail safely
 	@scripts/task.sh demo $(engine) $(ARGS)
@@ -62,6 +63,9 @@ setup: tools ## Install the Debian packages that are missing
 
 engine: ## Print the engine that would be used
 	@scripts/task.sh engine $(engine)
+
+v8: ## Build V8's library from source, once, where the prebuilt one is out of reach
+	@scripts/v8/build.sh
 
 install: build ## Copy tenon to ~/.local/bin, or to PREFIX/bin
 	@scripts/task.sh install $(engine)

@@ -13,7 +13,7 @@ v8_url() {
     base=$(cat "$cargo_home"/registry/src/*/v8-"$v8_version"/build.rs 2>/dev/null | sed -n 's/.*default_base = "\(.*\)";.*/\1/p' | head -n 1) || base=''
     base=${base:-https://github.com/denoland/rusty_v8/releases/download}
   fi
-  target=$(rustc -vV | sed -n 's/^host: //p')
+  target=$(rust_target)
   case ${V8_FORCE_DEBUG:-} in true | 1 | yes) profile=debug ;; esac
   # deno_core switches the crate's feature simdutf on, and features are part of the name.
   printf '%s/v%s/librusty_v8_simdutf_%s_%s.a.gz\n' "$base" "$v8_version" "$profile" "$target"
@@ -47,6 +47,9 @@ v8_within_reach() {
 }
 
 remedy='set RUSTY_V8_ARCHIVE to a copy of it, or RUSTY_V8_MIRROR to a mirror of its releases, and run make again'
+if has apt-get && [ "$(uname -sm)" = 'Linux x86_64' ]; then
+  remedy="run 'make v8', which builds it once from source ($v8_duration), or $remedy"
+fi
 
 if [ "${ENGINE:-}" = quickjs ]; then
   echo quickjs

@@ -74,6 +74,14 @@ v8_built="$CARGO_TARGET_DIR/debug/gn_out/obj/librusty_v8"
 # variable changes, so a later run that does not set it takes it from here.
 v8_record="$CARGO_TARGET_DIR/v8/archive"
 
+# Usual, on two cores; see scripts/v8/README.md.
+v8_duration='about 50 minutes'
+
+rust_target() { rustc -vV | sed -n 's/^host: //p'; }
+
+# v8_own TARGET: the library that `make v8` builds.
+v8_own() { absolute "${XDG_CACHE_HOME:-$HOME/.cache}/tenon/v8/librusty_v8-$v8_version-$1.a.gz"; }
+
 # Puts RUSTY_V8_ARCHIVE and RUSTY_V8_MIRROR into the form in which V8's build script understands them.
 settle_v8() {
   # To the build script, set but empty is set.
@@ -81,10 +89,14 @@ settle_v8() {
   [ -n "${RUSTY_V8_MIRROR:-}" ] || unset RUSTY_V8_MIRROR
 
   local version archive
-  if [ -z "${RUSTY_V8_ARCHIVE:-}${RUSTY_V8_MIRROR:-}" ] &&
-    { read -r version && read -r archive; } 2>/dev/null <"$v8_record" && [ "$version" = "$v8_version" ] &&
-    { [ -f "$archive" ] || v8_downloaded "$archive"; }; then
-    RUSTY_V8_ARCHIVE=$archive
+  if [ -z "${RUSTY_V8_ARCHIVE:-}${RUSTY_V8_MIRROR:-}" ]; then
+    if { read -r version && read -r archive; } 2>/dev/null <"$v8_record" && [ "$version" = "$v8_version" ] &&
+      { [ -f "$archive" ] || v8_downloaded "$archive"; }; then
+      RUSTY_V8_ARCHIVE=$archive
+    else
+      archive=$(v8_own "$(rust_target)")
+      if [ -f "$archive" ]; then RUSTY_V8_ARCHIVE=$archive; fi
+    fi
   fi
 
   # A relative path would be looked up in the crate's own folder.

@@ -13,6 +13,8 @@ case ${1:-} in
     needed=(build-essential pkg-config cmake libclang-dev git ca-certificates curl)
     ;;
   v8) exit ;;
+  # Building V8 itself. clang-22 is the newest that Debian 12 and 13 have.
+  make-v8) needed=(clang-22 lld-22 llvm-22 libclang-rt-22-dev ninja-build python3) ;;
   quickjs) needed=(libsimde-dev) ;;
   # No engine was chosen; why has been said.
   *) exit 1 ;;
@@ -34,6 +36,10 @@ present() {
     ca-certificates)
       [ -n "${SSL_CERT_FILE:-}" ] || any /etc/ssl/certs/ca-certificates.crt || any /etc/pki/tls/certs/ca-bundle.crt || any /etc/ssl/cert.pem
       ;;
+    lld-22) has ld.lld-22 ;;
+    llvm-22) has llvm-ar-22 ;;
+    libclang-rt-22-dev) any /usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.builtins-x86_64.a ;;
+    ninja-build) has ninja ;;
     libsimde-dev) any /usr/include/simde/wasm/simd128.h ;;
     *) has "$1" ;;
   esac

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What can be checked in a second, without building V8."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FILES = [f"../v8/src/api/{number}.cc" for number in range(7)] + [f"../v8/src/maglev/{number}.cc" for number in range(3)]
+
+
+class ClusterFiles(unittest.TestCase):
+    def run_it(self, *arguments, files=FILES):
+        command = [sys.executable, os.path.join(HERE, "cluster_files.py"), *arguments, "--prefix", "base", "--cluster-size", "4"]
+        command += ["--small-cluster-size", "2", "--small-cluster-dirs", "src/maglev", *files]
+        return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout.split()
+
+    def written(self, *arguments, files=FILES):
+        """{cluster: what it includes}"""
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_it("--generate", "--output-dir", folder, *arguments, files=files)
+            found = {}
+            for name in os.listdir(folder):
+                with open(os.path.join(folder, name)) as cluster:
+                    found[name] = re.findall('^#include "(.*)"$', cluster.read(), re.M)
+            return found
+
+    def test_every_file_is_in_one_cluster_and_heavy_ones_in_small_clusters(self):
+        written = self.written()
+        self.assertEqual(sorted(sum(written.values(), [])), FILES)
+        self.assertEqual(sorted(map(len, written.values())), [1, 2, 3, 4])
+        self.assertTrue(all(len(files) <= 2 for files in written.values() if "maglev" in files[0]))
+
+    def test_files_of_different_folders_stay_apart_unless_generated(self):
+        files = ["../v8/src/api/a.cc", "../v8/src/ast/b.cc", "gen/api/a.cc", "gen/ast/b.cc"]
+        self.assertEqual(sorted(self.written(files=files).values()), [[files[0]], [files[1]], files[2:]])
+
+    def test_files_that_use_another_assembler_are_among_themselves(self):
+        files = ["../v8/src/a.cc", "../v8/src/b-tsa.cc", "../v8/src/c.cc", "../v8/src/d-tsa.cc"]
+        written = sorted(self.written(files=files).values())
+        self.assertEqual(written, [files[0::2], files[1::2]])
+
+    def test_what_is_written_is_what_was_announced(self):
+        self.assertEqual(sorted(self.run_it("--compute-filenames")), sorted(self.written()))
+
+    def test_includes_are_found_from_where_the_cluster_is(self):
+        self.assertIn("../../../v8/src/api/0.cc", self.written("--include-prefix", "../../")["base-cluster-0.cc"])
+        self.assertEqual(self.written("--strip-prefix", "gen/", files=["gen/a/x.cc"]), {"base-cluster-0.cc": ["a/x.cc"]})
+
+
+@unittest.skipUnless(shutil.which("ninja"), "ninja is not installed")
+class Compile(unittest.TestCase):
+    """A build of three steps, one after the other; the second takes its time."""
+
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        with open(os.path.join(self.folder, "build.ninja"), "w") as ninja:
+            ninja.write("rule go\n  command = echo $out >> order && $wait && touch $out\n")
+            ninja.write("build one: go\n  wait = true\nbuild two: go one\n  wait = sleep 1\nbuild all: go two\n  wait = true\n")
+
+    def start(self, target="all"):
+        command = [sys.executable, os.path.join(HERE, "compile.py"), self.folder, target, "2", os.path.join(self.folder, "log")]
+        return subprocess.Popen(command, text=True, stderr=subprocess.PIPE)
+
+    def order(self):
+        try:
+            with open(os.path.join(self.folder, "order")) as order:
+                return order.read().split()
+        except FileNotFoundError:
+            return []
+
+    def test_goes_on_after_each_kind_of_end(self):
+        for number, code in (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9):
+            with self.subTest(number):
+                build = self.start()
+                before = self.order().count("two")
+                while self.order().count("two") == before:
+                    time.sleep(0.01)
+                build.send_signal(number)
+                # As when the whole group is told, and then the parent ends.
+                build.send_signal(signal.SIGTERM)
+                build.communicate(timeout=60)
+                self.assertEqual(build.returncode, code)
+        build = self.start()
+        _, said = build.communicate()
+        self.assertEqual(build.returncode, 0)
+        self.assertEqual(self.order(), ["one", "two", "two", "two", "two", "all"])
+        self.assertIn("100 %", said)
+
+    def test_a_step_that_fails(self):
+        with open(os.path.join(self.folder, "build.ninja"), "a") as ninja:
+            ninja.write("build broken: go\n  wait = false\n")
+        build = self.start("broken")
+        build.communicate()
+        self.assertNotEqual(build.returncode, 0)
+        with open(os.path.join(self.folder, "log")) as log:
+            self.assertIn("FAILED: broken", log.read())
+
+
+if __name__ == "__main__":
+    unittest.main()
