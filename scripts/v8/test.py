@@ -2,6 +2,7 @@
 """What can be checked in a second, without building V8."""
 
 import os
+import platform
 import re
 import shutil
 import signal
@@ -101,6 +102,31 @@ class Compile(unittest.TestCase):
         self.assertNotEqual(build.returncode, 0)
         with open(os.path.join(self.folder, "log")) as log:
             self.assertIn("FAILED: broken", log.read())
+
+
+@unittest.skipUnless(shutil.which("cargo") and shutil.which("apt-get") and platform.machine() == "x86_64", "not where V8 is built")
+class Checks(unittest.TestCase):
+    """What has to be there before anything is installed or built."""
+
+    def refusal(self, **environment):
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "XDG_CACHE_HOME": cache, **environment}
+            build = subprocess.run([os.path.join(HERE, "build.sh")], env=environment, text=True, stderr=subprocess.PIPE)
+        self.assertEqual(build.returncode, 1)
+        return build.stderr
+
+    def test_too_little_memory(self):
+        self.assertIn("needs 2000 MB of free memory for each job", self.refusal(JOBS="1000000"))
+
+    def test_too_little_disk(self):
+        with tempfile.TemporaryDirectory() as folder:
+            df = os.path.join(folder, "df")
+            with open(df, "w") as script:
+                script.write("#!/bin/sh\necho disk 9 9 1000000 9 /\n")
+            os.chmod(df, 0o755)
+            said = self.refusal(PATH=folder + os.pathsep + os.environ["PATH"])
+        self.assertIn("needs 2 GB of disk", said)
+        self.assertIn("has 0 GB", said)
 
 
 if __name__ == "__main__":
