@@ -113,6 +113,17 @@ fetch_gn() {
   mv "$work/gn.partial" "$work/gn"
 }
 
+# gn's files are small, and most of the work is in the headers that they share. So these are compiled once.
+precompile_headers() (
+  headers=(gn/target gn/deps_iterator gn/filesystem_utils gn/functions gn/scheduler gn/substitution_writer)
+  cd "$work/gn/out"
+  if [ -f shared.h.pch ]; then return; fi
+  printf '#include "%s.h"\n' "${headers[@]}" >shared.h
+  # As ninja would compile any of the files.
+  sh -c "$(ninja -t commands src/gn/target.o | sed 's/-MMD -MF [^ ]*//; s/-include shared.h//; s/ -c .*/ -x c++-header shared.h -o shared.h.partial/')"
+  mv shared.h.partial shared.h.pch
+)
+
 build_gn() {
   if [ -x "$work/gn/out/gn" ]; then return; fi
   mkdir -p "$work/gn/out"
@@ -120,7 +131,9 @@ build_gn() {
   printf '#define LAST_COMMIT_POSITION_NUM 2400\n#define LAST_COMMIT_POSITION "2400"\n' >"$work/gn/out/last_commit_position.h"
   # It runs for seconds, so it need not be fast.
   sed -i "s/'-O3'/'-O0'/" "$work/gn/build/gen.py"
-  CXX="clang++-$llvm" AR="llvm-ar-$llvm" LDFLAGS=-fuse-ld=lld python3 "$work/gn/build/gen.py" --no-last-commit-position --allow-warnings
+  CXX="clang++-$llvm" CXXFLAGS='-include shared.h' AR="llvm-ar-$llvm" LDFLAGS=-fuse-ld=lld \
+    python3 "$work/gn/build/gen.py" --no-last-commit-position --allow-warnings
+  precompile_headers
   compile "$work/gn/out" gn
 }
 
@@ -139,7 +152,7 @@ edit() {
 }
 
 prepare_source() {
-  local sources icu icu_version
+  local sources icu icu_version part
   if [ -d "$work/source" ]; then return; fi
   sources=$(crate v8 "$v8_version")
   icu_version=$(sed -n 's/.*"major_version": "\([0-9]*\)".*/\1/p' "$sources/third_party/icu/version.json")
@@ -156,7 +169,14 @@ prepare_source() {
   # What this clang does not know yet.
   edit build/config/compiler/BUILD.gn '/"-fdiagnostics-show-inlining-chain"/d' '/"-fno-lifetime-dse"/d'
   edit build/config/sanitizers/sanitizers.gni '/"-fsanitize-ignore-for-ubsan-feature=/d'
+  # Nobody here reads V8's warnings, and looking for some of them takes long.
+  edit build/config/compiler/BUILD.gn 's/"-Wall"/"-w"/'
+  # What only mksnapshot uses, which runs once and leaves its result in the library, need not be fast.
+  for part in torque_generated_initializers v8_initializers; do
+    edit v8/BUILD.gn "/^v8_cluster_source_set(\"$part\")/,/^}/s|configs = \[ \":internal_config\" \]|configs = [ \":internal_config\", \"//build/config/compiler:no_optimize\" ]|"
+  done
   cp "$here/cluster_files.py" "$work/source.partial/v8/tools/"
+  edit v8/gni/cluster_build.gni 's/^small_cluster_size = 5$/small_cluster_size = 12/'
 
   mkdir "$work/source.partial/out"
   # As the crate's build script would set them for us, then what is different here.
@@ -175,7 +195,7 @@ treat_warnings_as_errors = false
 symbol_level = 0
 use_glib = false
 v8_enable_cluster_build = true
-cluster_size = 25
+cluster_size = 60
 # Temporal is Rust, and Chromium's Rust is not in the crate.
 enable_rust = false
 enable_rust_cxx = false

@@ -10,26 +10,43 @@ clusters' names, and during the build to write them.
 import argparse
 import os
 
+# Files that mean something else by a name than others that they would be compiled with.
+ALONE = (
+    "src/ast/prettyprinter.cc",  # RegExp.
+    "src/codegen/code-stub-assembler.cc",  # Specialises templates that others have used by then.
+    "src/compiler/backend/instruction-selector.cc",  # All names of Turboshaft.
+    "src/compiler/backend/x64/instruction-selector-x64.cc",  # The same.
+    "src/extensions/gc-extension.cc",  # GCType.
+    "src/regexp/experimental/experimental-compiler.cc",  # Label.
+)
+
+
+def kind(file, options):
+    """Files of one kind can be compiled as one."""
+    if any(f"/{heavy}/" in file for heavy in options.small_cluster_dirs):
+        return "heavy"
+    if file.endswith("-tsa.cc"):
+        return "tsa"  # They use another assembler than the rest.
+    return file if file.endswith(ALONE) else "plain"
+
 
 def clusters(options):
     """[(name, files)], in an order that depends on nothing but the files'."""
     kinds = {}
     for file in options.files:
-        # Files of different folders use the same short names for different things. What was generated does not.
-        # Within a folder those that use another assembler ("tsa") than the rest do.
-        folder = "gen" if file.startswith("gen/") else os.path.dirname(file)
-        kinds.setdefault((folder, file.endswith("-tsa.cc")), []).append(file)
+        kinds.setdefault(kind(file, options), []).append(file)
     groups = []
-    for (folder, _), files in kinds.items():
-        small = any(f"/{heavy}/" in f"/{folder}/" for heavy in options.small_cluster_dirs)
-        size = options.small_cluster_size if small else options.cluster_size
-        groups += [files[start:start + size] for start in range(0, len(files), size)]
+    for name, files in kinds.items():
+        size = options.small_cluster_size if name == "heavy" else options.cluster_size
+        count = -(-len(files) // size)
+        groups += [files[n * len(files) // count:(n + 1) * len(files) // count] for n in range(count)]
     return [(f"{options.prefix}-cluster-{number}.cc", files) for number, files in enumerate(groups)]
 
 
 def text(files, options):
     paths = (options.include_prefix + file.removeprefix(options.strip_prefix) for file in files)
-    return "".join(f'#include "{path}"\n' for path in paths)
+    # Linux's <sys/mman.h>, which some of the files include, has a macro of that name, and V8 a constant.
+    return "".join(f'#include "{path}"\n#undef MAP_TYPE\n' for path in paths)
 
 
 def write(path, new):
