@@ -231,8 +231,7 @@ impl HostProcess {
     /// Whether so many isolates have ended in it that the next are better off in another.
     pub fn is_worn_out(&self) -> bool {
         let ended = self.ended.load(Ordering::Relaxed);
-        let live = self.started.load(Ordering::Relaxed).saturating_sub(ended);
-        limits::MAX_ENDED.is_some_and(|most| ended >= most.max(live))
+        is_worn_out(limits::MAX_ENDED, self.started.load(Ordering::Relaxed), ended)
     }
 
     /// A number for an isolate or a request.
@@ -400,9 +399,24 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
+/// See [`limits::MAX_ENDED`].
+fn is_worn_out(most: Option<usize>, started: usize, ended: usize) -> bool {
+    let live = started.saturating_sub(ended);
+    most.is_some_and(|most| ended >= most.max(live))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_worn_out_by_as_many_ended_isolates_as_the_limit_or_as_live_in_it() {
+        assert!(!is_worn_out(Some(32), 41, 31));
+        assert!(is_worn_out(Some(32), 42, 32));
+        assert!(!is_worn_out(Some(32), 99, 49), "50 live");
+        assert!(is_worn_out(Some(32), 100, 50), "50 live");
+        assert!(!is_worn_out(None, 1000, 1000));
+    }
 
     #[test]
     fn a_death_is_described_by_signal_or_code() {
