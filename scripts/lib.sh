@@ -75,7 +75,7 @@ v8_built="$CARGO_TARGET_DIR/debug/gn_out/obj/librusty_v8"
 v8_record="$CARGO_TARGET_DIR/v8/archive"
 
 # Usual, on two cores; see scripts/v8/README.md.
-v8_duration='about an hour'
+v8_duration='about 40 minutes'
 
 rust_target() { rustc -vV | sed -n 's/^host: //p'; }
 

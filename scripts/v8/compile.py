@@ -17,7 +17,7 @@ import time
 
 # Several of V8's files compiled as one (cluster_files.py), and what that costs in other steps of the build.
 CLUSTER = re.compile(r"-cluster-\d+\.o\b")
-CLUSTER_WEIGHT = 30
+CLUSTER_WEIGHT = 40
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
