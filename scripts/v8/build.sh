@@ -8,7 +8,7 @@ llvm=22
 gn_suite=trixie
 # Asked for before it starts; with room to spare.
 disk_gb=2
-job_mb=2000
+job_mb=2500
 
 need_cargo
 target=$(rust_target)

@@ -117,7 +117,7 @@ class Checks(unittest.TestCase):
         return build.stderr
 
     def test_too_little_memory(self):
-        self.assertIn("needs 2000 MB of free memory for each job", self.refusal(JOBS="1000000"))
+        self.assertIn("needs 2500 MB of free memory for each job", self.refusal(JOBS="1000000"))
 
     def test_too_little_disk(self):
         with tempfile.TemporaryDirectory() as folder:
