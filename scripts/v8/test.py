@@ -63,7 +63,10 @@ class Compile(unittest.TestCase):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         with open(os.path.join(self.folder, "build.ninja"), "w") as ninja:
             ninja.write("rule go\n  command = echo $out >> order && $wait && touch $out\n")
-            ninja.write("build one: go\n  wait = true\nbuild two: go one\n  wait = until [ -e go -o ! -e build.ninja ]; do sleep 0.02; done\nbuild all: go two\n  wait = true\n")
+            ninja.write("build one: go\n  wait = true\n")
+            # Or when the folder is gone, so that nothing is left of a test that failed.
+            ninja.write("build two: go one\n  wait = until [ -e go -o ! -e build.ninja ]; do sleep 0.02; done\n")
+            ninja.write("build all: go two\n  wait = true\n")
 
     def start(self, target="all"):
         command = [sys.executable, os.path.join(HERE, "compile.py"), self.folder, target, "2", os.path.join(self.folder, "log")]
