@@ -42,7 +42,7 @@ const PINGS_AFTER: usize = 20;
 
 /// One trial for each case; ignored on the engines that it is not for.
 pub fn trials() -> Vec<Trial> {
-    let engine = tenon_host::isolate::engine_info().name;
+    let engine = tenon_tests::ENGINE;
     let one = |(name, case): (String, Result<Case, String>)| {
         let name = format!("hostile::{name}");
         match case {

@@ -11,13 +11,13 @@ use tenon_host::ExtensionInfo;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
-use tenon_host::isolate::Spare;
 use tenon_host::isolates::Isolates;
 use tenon_host::session::CallError;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
+use tenon_protocol::engine::Spare;
 
 /// How long something that must happen may take. It takes milliseconds, but the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(50);

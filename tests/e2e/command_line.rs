@@ -10,7 +10,7 @@ const HELLO: &str = "import { joinSession } from '@github/copilot-sdk/extension'
 #[test]
 fn version_and_engine_info_name_the_engine() {
     let workspace = Workspace::new();
-    let engine = if cfg!(feature = "quickjs") { "quickjs" } else { "v8" };
+    let engine = tenon_tests::ENGINE;
     let version = workspace.run(&["--version"]).stdout;
     assert!(version.starts_with("tenon ") && version.contains(&format!("({engine} ")), "{version}");
     let info = workspace.run(&["--engine-info", "--json"]).json();

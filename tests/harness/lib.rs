@@ -10,6 +10,9 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
+/// The engine of the binary under test.
+pub const ENGINE: &str = if cfg!(feature = "quickjs") { "quickjs" } else { "v8" };
+
 /// The binary under test: `$TENON_BIN`, or the one that cargo built beside this test.
 pub fn tenon() -> PathBuf {
     if let Some(path) = std::env::var_os("TENON_BIN") {

@@ -20,17 +20,9 @@ use libtest_mimic::Trial;
 use crate::case::Case;
 
 fn main() -> ExitCode {
-    // The isolates of a case live in a process of their own, which is this program too.
-    if let Some(code) = tenon_host::isolates::serve_if_asked() {
-        return code;
-    }
-    if std::env::var_os("TENON_SPECS_IN_PROCESS").is_some() {
-        // Before libtest starts its threads.
-        tenon_host::isolate::init_engine();
-    }
-    let engine = tenon_host::isolate::engine_info().name;
     let cases = Case::all();
-    let mut trials: Vec<Trial> = cases.iter().map(|case| trial(case, engine)).collect();
+    let mut trials: Vec<Trial> =
+        cases.iter().map(|case| trial(case, tenon_tests::ENGINE)).collect();
     trials.push(check("every_member_has_a_spec", cases.clone(), contract::every_member_has_a_spec));
     trials.push(check("every_event_has_a_spec", cases, contract::every_event_has_a_spec));
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

@@ -12,12 +12,12 @@ use tenon_host::SessionOptions;
 use tenon_host::Timing;
 use tenon_host::front::Agent;
 use tenon_host::front::Front;
-use tenon_host::isolate::Spare;
 use tenon_host::session::Delivery;
 use tenon_host::session::EndReason;
 use tenon_host::session::Message;
 use tenon_host::session::OpenCanvasRequest;
 use tenon_host::session::StartSource;
+use tenon_protocol::engine::Spare;
 
 use crate::agent::Called;
 use crate::agent::ScriptedAgent;
@@ -323,15 +323,6 @@ impl<'a> Performance<'a> {
     }
 }
 
-/// Isolates in a process of their own, as the program has them; in this one if the environment wants it.
-fn isolates() -> Isolates {
-    if std::env::var_os("TENON_SPECS_IN_PROCESS").is_some() {
-        return Isolates::in_process(Spare::None);
-    }
-    let program = std::env::current_exe().expect("a test is a program");
-    Isolates::process(program, Spare::None)
-}
-
 /// A session with every extension loaded.
 async fn open(
     header: &Header,
@@ -347,7 +338,7 @@ async fn open(
         user_folders: vec![folders.home.clone()],
         extension_folders: Vec::new(),
         trusted: true,
-        isolates: isolates(),
+        isolates: Isolates::process(tenon_tests::tenon(), Spare::None),
         watch: header.watch,
         timing: Timing {
             debounce: Duration::from_millis(20),

@@ -22,9 +22,9 @@ use tenon_host::config::agents::PermissionMode;
 use tenon_host::control::ControlGuard;
 use tenon_host::discovery;
 use tenon_host::front::Front;
-use tenon_host::isolate::Spare;
 use tenon_host::session::LARGE_RESULT_BYTES;
 use tenon_host::session::SessionError;
+use tenon_protocol::engine::Spare;
 
 use crate::args::Args;
 use crate::commands::sessions::catalogue;

@@ -17,7 +17,7 @@ use crate::commands::demo_agent::DemoAgentArgs;
 
 /// What `--version` prints after the name.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let engine = tenon_host::isolate::engine_info();
+    let engine = crate::engine::info();
     format!("{} ({} {})", env!("CARGO_PKG_VERSION"), engine.name, engine.version)
 });
 

@@ -1,80 +1,22 @@
 //! `tenon`: runs Copilot-style extensions for every coding agent that speaks ACP.
 
-mod agent_choice;
-mod args;
-mod commands;
-mod error;
-mod output;
-mod terminal;
-mod workspace;
-
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::Parser;
-
-use crate::args::Args;
-use crate::args::Command;
-use crate::error::CliError;
+use tenon_cli::Engine;
+use tenon_isolate::Launcher;
+use tenon_isolate::floor;
 
 fn main() -> ExitCode {
-    // SAFETY: this is the first statement of the program; there is one thread.
-    unsafe { tenon_host::environment::seal() };
-    if let Some(code) = tenon_host::isolates::serve_if_asked() {
-        return code;
-    }
-    if let Some(code) = tenon_acp::guard::serve_if_asked() {
-        return code;
-    }
-    let args = Args::parse();
-    if let Some(Command::DemoAgent(demo)) = &args.command {
-        // SAFETY: there is still one thread.
-        return unsafe { commands::demo_agent::run(demo) };
-    }
-    if args.needs_engine() {
-        // Before any other thread exists: some processors let the engine's memory be touched only by
-        // threads that descend from the one that initialised it.
-        tenon_host::isolate::init_engine();
-    }
-    if let Err(error) = output::claim_stdout() {
-        CliError::new(format!("standard output cannot be set up: {error}")).print();
-        return ExitCode::FAILURE;
-    }
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(run(args)),
-        Err(error) => Err(CliError::new(format!("no event loop could be started: {error}"))),
+    let engine = Engine {
+        info: tenon_isolate::engine_info,
+        init: tenon_isolate::init_engine,
+        serve_if_asked: tenon_isolate::serve_if_asked,
+        launcher: |spare| Arc::new(Launcher::new(spare)),
+        bare_isolate: |idle| floor::bare_isolate(idle),
+        thread_cpu_time: floor::thread_cpu_time,
+        bare_calls: floor::bare_calls,
     };
-    outcome.unwrap_or_else(|error| {
-        error.print();
-        ExitCode::FAILURE
-    })
-}
-
-async fn run(args: Args) -> Result<ExitCode, CliError> {
-    if args.engine_info {
-        return commands::engine_info::run(args.json);
-    }
-    match &args.command {
-        Some(Command::Ext(command)) => commands::ext::run(&args, command).await,
-        Some(Command::Call(call)) => commands::call::run(&args, call).await,
-        Some(Command::Run(run)) => commands::run::run(&args, run).await,
-        Some(Command::Chat(chat)) => commands::chat::run(&args, chat).await,
-        Some(Command::Acp(acp)) => commands::acp::run(&args, acp).await,
-        Some(Command::Mcp(mcp)) => commands::mcp::run(&args, mcp).await,
-        Some(Command::McpShim(shim)) => commands::mcp_shim::run(&args, shim).await,
-        Some(Command::Sessions(command)) => commands::sessions::run(&args, command).await,
-        Some(Command::Agents) => commands::agents::run(&args).await,
-        Some(Command::Demo) => commands::demo::run(&args).await,
-        Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
-        Some(Command::Trust(trust)) => commands::trust::run(&args, trust),
-        Some(Command::Doctor) => commands::doctor::run(&args).await,
-        Some(Command::DemoAgent(_)) => {
-            Err(CliError::new("the demo agent is started before anything else"))
-        }
-        Some(Command::IsolateHost) => {
-            Err(CliError::new("isolate-host takes no options; it is started by tenon itself"))
-        }
-        None => Err(CliError::new("no command was given").hint("tenon --help lists them")),
-    }
+    // SAFETY: nothing was done before, so there is one thread.
+    unsafe { tenon_cli::main(engine) }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use tenon_isolate::limits::MIN_HEAP_BYTES;
+use tenon_protocol::limits::MIN_HEAP_BYTES;
 
 use self::agents::AgentSettings;
 use crate::grants::Profile;

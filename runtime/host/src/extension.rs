@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tenon_isolate::message::Breach;
-use tenon_isolate::message::EndReason;
-use tenon_isolate::message::ReadyReport;
-use tenon_isolate::message::ScriptError;
+use tenon_protocol::message::Breach;
+use tenon_protocol::message::EndReason;
+use tenon_protocol::message::EngineName;
+use tenon_protocol::message::ReadyReport;
+use tenon_protocol::message::ScriptError;
 
 use crate::discovery::Found;
 use crate::discovery::Scope;
@@ -99,7 +100,7 @@ impl LoadError {
     /// A limit that was reached, with the place where the extension stood.
     fn from_breach(breach: Breach) -> Self {
         let Breach { limit, allowed, stack } = breach;
-        let what = tenon_isolate::locate(ScriptError {
+        let what = tenon_protocol::place::locate(ScriptError {
             message: format!("the extension was terminated: {allowed} (limit {limit})"),
             stack: (!stack.is_empty()).then_some(stack),
             ..ScriptError::default()
@@ -148,8 +149,8 @@ pub struct ExtensionInfo {
     pub files: Vec<PathBuf>,
     /// SHA-256 of its entry file, in hexadecimal.
     pub hash: Option<String>,
-    /// `v8` or `quickjs`.
-    pub engine: &'static str,
+    /// What it runs on, or last ran on.
+    pub engine: Option<EngineName>,
     /// The handlers it registered, by name.
     pub handlers: Vec<String>,
     /// What getting ready cost; only of running extensions.
@@ -251,7 +252,7 @@ impl ExtensionInfo {
             handlers: Vec::new(),
             generation: 0,
             hash: source.map(|source| hash(&source)),
-            engine: tenon_isolate::engine_info().name,
+            engine: None,
             ready: None,
         }
     }

@@ -17,9 +17,9 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use tenon_isolate::message::CallId;
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::LogRecord;
+use tenon_protocol::message::CallId;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::LogRecord;
 use tokio::sync::watch;
 
 pub use calls::CallFailure;

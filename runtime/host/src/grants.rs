@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::Serialize;
-use tenon_isolate::message::Access;
-use tenon_isolate::message::Grant;
+use tenon_protocol::message::Access;
+use tenon_protocol::message::Grant;
 
 use crate::config::ExtensionConfig;
 

@@ -13,9 +13,9 @@ use std::time::Instant;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::ScriptError;
+use tenon_protocol::message::CallKind;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::ScriptError;
 
 use crate::events::Bus;
 use crate::extensions::CallFailure;

@@ -4,12 +4,8 @@
 //! a child process (`tenon isolate-host`), and starts another when that one dies; the session, the agent and
 //! the person's side live on. A program that embeds the session may have them in its own process.
 
-mod descriptors;
 mod process;
 mod remote;
-mod serve;
-mod slots;
-mod wire;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,24 +15,19 @@ use std::sync::Weak;
 use std::time::Duration;
 use std::time::Instant;
 
-use tenon_isolate::Isolate;
-use tenon_isolate::Launcher;
-use tenon_isolate::Spare;
-use tenon_isolate::TurnFlag;
-use tenon_isolate::message::FromIsolate;
-use tenon_isolate::message::IsolateUsage;
-use tenon_isolate::message::LoadSpec;
-use tenon_isolate::message::ToIsolate;
+use tenon_protocol::control::IsolateId;
+use tenon_protocol::control::Order;
+use tenon_protocol::engine::Engine;
+use tenon_protocol::engine::EngineIsolate;
+use tenon_protocol::engine::Spare;
+use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::IsolateUsage;
+use tenon_protocol::message::LoadSpec;
+use tenon_protocol::message::ToIsolate;
 
-pub use process::COMMAND;
 use process::HostProcess;
-use process::Order;
 use remote::Remote;
 pub use remote::Unsent;
-pub use serve::serve;
-pub use serve::serve_if_asked;
-use slots::Slot;
-use slots::Slots;
 
 /// How long a new isolate host may take to answer when it is tried out.
 const PROBE_DEADLINE: Duration = Duration::from_secs(20);
@@ -46,7 +37,8 @@ const PROBE_DEADLINE: Duration = Duration::from_secs(20);
 pub struct Isolates(Arc<Where>);
 
 enum Where {
-    Here(Launcher),
+    Nowhere,
+    Here(Arc<dyn Engine>),
     There(Fleet),
 }
 
@@ -75,12 +67,17 @@ pub enum Company {
 pub struct StartError(String);
 
 impl Isolates {
-    /// Isolates in this process. The engine must have been initialised on the main thread.
-    pub fn in_process(spare: Spare) -> Self {
-        Self(Arc::new(Where::Here(Launcher::new(spare))))
+    /// No isolates: every extension fails to start. For sessions that have none.
+    pub fn none() -> Self {
+        Self(Arc::new(Where::Nowhere))
     }
 
-    /// Isolates in a process of their own: `PROGRAM isolate-host`, which calls [`serve`]. It is started when
+    /// Isolates in this process, made by the given engine, which must have been initialised on the main thread.
+    pub fn in_process(engine: Arc<dyn Engine>) -> Self {
+        Self(Arc::new(Where::Here(engine)))
+    }
+
+    /// Isolates in a process of their own: `PROGRAM isolate-host`, which calls `tenon_protocol::serve`. It is started when
     /// it is first needed, and again whenever it has died.
     pub fn process(program: PathBuf, spare: Spare) -> Self {
         let fleet = Fleet { program, spare, shared: Mutex::default(), others: Mutex::default() };
@@ -118,7 +115,8 @@ impl Isolates {
     /// Waits until the spare isolate, if one is kept, is ready.
     pub async fn wait_for_spare(&self) {
         match &*self.0 {
-            Where::Here(launcher) => launcher.wait_for_spare().await,
+            Where::Nowhere => {}
+            Where::Here(engine) => engine.spare_is_warm().await,
             Where::There(fleet) => {
                 if let Ok(host) = fleet.shared() {
                     host.await_spare().await;
@@ -137,8 +135,9 @@ impl Isolates {
     ) -> Result<Handle, StartError> {
         let failed = |error: &dyn std::fmt::Display| StartError(error.to_string());
         match &*self.0 {
-            Where::Here(launcher) => {
-                launcher.start(spec, receive).map(Handle::Here).map_err(|error| failed(&error))
+            Where::Nowhere => Err(StartError("the session was given no engine".to_owned())),
+            Where::Here(engine) => {
+                engine.start(spec, Box::new(receive)).map(Handle::Here).map_err(StartError)
             }
             Where::There(fleet) => {
                 let host = match company {
@@ -195,7 +194,7 @@ impl Fleet {
 
 /// A running isolate. Dropping it ends the isolate without ceremony.
 pub(crate) enum Handle {
-    Here(Isolate),
+    Here(Box<dyn EngineIsolate>),
     There(Remote),
 }
 
@@ -215,7 +214,7 @@ impl Handle {
     /// answered until then.
     pub fn stop(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         match self {
-            Self::Here(isolate) => Box::pin(isolate.stop()),
+            Self::Here(isolate) => isolate.stop(),
             Self::There(remote) => Box::pin(remote.stop()),
         }
     }
@@ -248,7 +247,7 @@ impl Handle {
 /// What an isolate uses, or whom to ask.
 pub(crate) enum Gauge {
     Here(IsolateUsage),
-    There(Arc<HostProcess>, process::IsolateId),
+    There(Arc<HostProcess>, IsolateId),
 }
 
 /// What isolates use; every process is asked once.
@@ -272,11 +271,4 @@ pub(crate) async fn measure(gauges: Vec<Gauge>) -> Vec<IsolateUsage> {
         }
     }
     all
-}
-
-/// The word in shared memory that says whether an isolate's code is running.
-fn turn_word(slots: Arc<Slots>, slot: Slot) -> Option<TurnFlag> {
-    let word = std::ptr::from_ref(slots.word(slot)?);
-    // SAFETY: the word is inside the mapping that `slots` keeps for as long as the flag lives.
-    Some(unsafe { TurnFlag::at(word, slots) })
 }

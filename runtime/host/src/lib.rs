@@ -43,4 +43,4 @@ pub use logs::LogLine;
 pub use session::Session;
 pub use session::SessionOptions;
 pub use supervision::Timing;
-pub use tenon_isolate as isolate;
+pub use tenon_protocol as protocol;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tenon_isolate::limits;
-use tenon_isolate::message::IsolateLimits;
+use tenon_protocol::limits;
+use tenon_protocol::message::IsolateLimits;
 
 use crate::config::ExtensionConfig;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::Once;
 use std::time::Duration;
 
-use tenon_isolate::message::LogLevel;
+use tenon_protocol::message::LogLevel;
 
 pub use self::queue::MAX_WAITING_BYTES;
 pub use self::queue::MAX_WAITING_LINES;

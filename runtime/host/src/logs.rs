@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use serde::Serialize;
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::LogRecord;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::LogRecord;
 
 /// The most lines that are kept of one extension; older ones go first.
 pub const MAX_LOG_LINES: usize = 1_000;

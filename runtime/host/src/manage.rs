@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde::Serialize;
-use tenon_isolate::message::ReadyReport;
+use tenon_protocol::message::ReadyReport;
 
 use crate::extension::CommandDeclaration;
 use crate::extension::ExtensionInfo;

@@ -40,7 +40,6 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::Spare;
 use tokio::sync::watch;
 
 pub use canvas::CanvasFault;
@@ -132,7 +131,7 @@ pub struct SessionOptions {
 pub type Tap = Arc<dyn Fn(&Event) + Send + Sync>;
 
 impl SessionOptions {
-    /// A new session without agent and front, with its isolates in this process, that leaves nothing behind.
+    /// A new session without agent, front and engine, that leaves nothing behind.
     pub fn new(cwd: PathBuf, home: PathBuf) -> Self {
         Self {
             cwd,
@@ -140,7 +139,7 @@ impl SessionOptions {
             user_folders: Vec::new(),
             extension_folders: Vec::new(),
             trusted: false,
-            isolates: Isolates::in_process(Spare::None),
+            isolates: Isolates::none(),
             watch: false,
             timing: Timing::default(),
             manage_tools: true,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Map;
 use serde_json::Value;
-use tenon_isolate::message::ScriptError;
+use tenon_protocol::message::ScriptError;
 
 /// A tool as an extension declares it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -127,7 +127,7 @@ impl ToolResult {
         };
         if let Some(Value::String(stack)) = result.rest.remove("stack") {
             let error = ScriptError { stack: Some(stack), ..ScriptError::default() };
-            let error = tenon_isolate::locate(error);
+            let error = tenon_protocol::place::locate(error);
             if let (Some(file), Some(line), Some(column)) = (error.file, error.line, error.column) {
                 result.location = Some(Location { file, line, column });
             }

@@ -185,6 +185,7 @@ impl Started {
             wall_us: self.at.elapsed().as_micros() as u64,
             cpu_us: thread_cpu_time().saturating_sub(self.cpu).as_micros() as u64,
             from_spare: self.from_spare,
+            engine: crate::engine::NAME,
         }
     }
 }

@@ -5,24 +5,16 @@ use std::sync::Once;
 use deno_core::JsRuntime;
 #[cfg(feature = "v8")]
 use deno_core::v8;
-use serde::Serialize;
+use tenon_protocol::engine::EngineInfo;
+use tenon_protocol::message::EngineName;
 
 #[cfg(feature = "v8")]
 use crate::limits::WASM_MAX_PAGES;
 use crate::priority;
 
-/// What the program runs JavaScript with.
-#[derive(Debug, Clone, Serialize)]
-pub struct EngineInfo {
-    /// `v8` or `quickjs`.
-    pub name: &'static str,
-    /// The engine's own version.
-    pub version: String,
-    /// Whether extensions start from a snapshot.
-    pub snapshot: bool,
-    /// The Node version that the platform claims to be compatible with.
-    pub node: &'static str,
-}
+/// The engine that is compiled in.
+pub const NAME: EngineName =
+    if cfg!(feature = "v8") { EngineName::V8 } else { EngineName::QuickJs };
 
 /// An isolate could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +32,7 @@ pub enum EngineError {
 /// Describes the engine that is compiled in.
 pub fn engine_info() -> EngineInfo {
     EngineInfo {
-        name: if cfg!(feature = "v8") { "v8" } else { "quickjs" },
+        name: NAME.as_str(),
         version: engine_version(),
         snapshot: crate::embedded::SNAPSHOT.is_some(),
         node: deno_runtime::deno_node::NODE_VERSION,

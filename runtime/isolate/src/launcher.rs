@@ -8,6 +8,11 @@ use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use tenon_protocol::engine::Done;
+use tenon_protocol::engine::Engine;
+use tenon_protocol::engine::EngineIsolate;
+use tenon_protocol::engine::Receive;
+use tenon_protocol::engine::Spare;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
@@ -29,12 +34,10 @@ use crate::watchdog::TurnFlag;
 /// Where an isolate's messages go. Empty until the isolate has an extension; what is sent before
 /// that is dropped.
 #[derive(Clone, Default)]
-pub struct Outbox(Arc<OnceLock<Sink>>);
-
-type Sink = Box<dyn Fn(FromIsolate) + Send + Sync>;
+pub struct Outbox(Arc<OnceLock<Receive>>);
 
 impl Outbox {
-    pub(crate) fn connect(&self, send: Sink) {
+    pub(crate) fn connect(&self, send: Receive) {
         // Connected once, when the isolate is claimed; a second claim cannot happen.
         let _ = self.0.set(send);
     }
@@ -44,15 +47,6 @@ impl Outbox {
             send(message);
         }
     }
-}
-
-/// Whether an isolate waits, bootstrapped, for the next extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spare {
-    /// One does. It costs the memory of one idle extension and saves its start.
-    Keep,
-    /// None does: for programs that load their extensions once and end.
-    None,
 }
 
 /// A task of the isolate's own event loop that fills its inbox from somewhere else.
@@ -123,7 +117,7 @@ impl Launcher {
     fn put(
         &self,
         spec: LoadSpec,
-        send: Sink,
+        send: Receive,
         feed: impl FnOnce(mpsc::UnboundedSender<ToIsolate>) -> Option<Feed>,
         turn: Option<TurnFlag>,
     ) -> Result<Isolate, EngineError> {
@@ -275,5 +269,35 @@ impl Drop for Isolate {
         if !*self.ended.borrow() {
             self.terminator.terminate(EndReason::Stopped);
         }
+    }
+}
+
+impl Engine for Launcher {
+    fn start(&self, spec: LoadSpec, receive: Receive) -> Result<Box<dyn EngineIsolate>, String> {
+        let isolate = self.put(spec, receive, |_| None, None).map_err(|error| error.to_string())?;
+        Ok(Box::new(isolate))
+    }
+
+    fn spare_is_warm(&self) -> Done {
+        let launcher = self.clone();
+        Box::pin(async move { launcher.wait_for_spare().await })
+    }
+}
+
+impl EngineIsolate for Isolate {
+    fn send(&self, message: ToIsolate) {
+        Self::send(self, message);
+    }
+
+    fn stop(&self) -> Done {
+        Box::pin(Self::stop(self))
+    }
+
+    fn hold_start(&self, held: bool) {
+        Self::hold_start(self, held);
+    }
+
+    fn usage(&self) -> IsolateUsage {
+        Self::usage(self)
     }
 }

@@ -2,25 +2,12 @@
 
 use std::time::Duration;
 
+pub use tenon_protocol::limits::*;
+
 use crate::message::Breach;
-use crate::message::IsolateLimits;
-
-/// How long an extension may take from load to `joinSession`. Real ones take milliseconds, those that
-/// install packages on first start take seconds; more would hold up a session's first prompt.
-pub const START_DEADLINE: Duration = Duration::from_secs(10);
-
-/// How long `SIGTERM` and `exit` handlers may take. The original gives about a second.
-pub const STOP_DEADLINE: Duration = Duration::from_secs(1);
-
-/// How long after the stop deadline an isolate that does not answer is terminated from outside.
-pub const TERMINATE_GRACE: Duration = Duration::from_millis(250);
 
 /// How long the end of an isolate waits for output that is still in its pipe.
 pub const DRAIN_DEADLINE: Duration = Duration::from_millis(100);
-
-/// The largest JavaScript heap of one extension. Extensions use 5 to 20 MB; a bundle with a parser
-/// in it uses 100.
-pub const HEAP_BYTES: usize = 512 * 1024 * 1024;
 
 /// What is added, once, to a heap that reached its limit, so that the engine can finish the allocation it
 /// is in and unwind, instead of aborting the process. It is room, not memory: termination is under way.
@@ -33,13 +20,6 @@ pub const HEAP_UNWIND_BYTES: usize = 4 * 1024 * 1024 * 1024;
 #[cfg(feature = "quickjs")]
 pub const HEAP_UNWIND_BYTES: usize = 256 * 1024 * 1024;
 
-/// The smallest heap that can be configured; the platform itself needs a good part of it.
-pub const MIN_HEAP_BYTES: usize = 32 * 1024 * 1024;
-
-/// The most memory of one extension outside the heap: array buffers, and Wasm memories. It is not
-/// counted with the heap, so without a limit of its own one extension could take all there is.
-pub const BUFFER_BYTES: usize = 512 * 1024 * 1024;
-
 /// What may be allocated above the limit of buffers while the extension is being terminated. Some native
 /// code cannot be refused memory without ending the process; none of it asks for more than a few megabytes.
 pub const BUFFER_UNWIND_BYTES: usize = 64 * 1024 * 1024;
@@ -47,11 +27,6 @@ pub const BUFFER_UNWIND_BYTES: usize = 64 * 1024 * 1024;
 /// The largest single Wasm memory, in pages of 64 KiB: 1 GiB. V8 does not ask our allocator for these, so
 /// they are seen only afterwards; this bounds how far one call can overshoot. It holds for the process.
 pub const WASM_MAX_PAGES: u32 = 16 * 1024;
-
-/// The most CPU time an extension may use without returning to its event loop. CPU, not wall time: one
-/// that waits for a synchronous child process is not in an endless loop. Bundlers and parsers have been
-/// seen to compute for seconds; nobody waits longer than this for a tool.
-pub const CPU_TIME: Duration = Duration::from_secs(10);
 
 /// How often the CPU time of busy isolates is looked at. It is how late a loop may be noticed.
 pub const WATCH_INTERVAL: Duration = Duration::from_millis(20);
@@ -98,16 +73,8 @@ pub const STACK_GRACE: Duration = Duration::from_millis(500);
 /// The same on the clock, for one that does not get a processor.
 pub const STACK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The most child processes an extension may have at a time. Real ones have one or two; a build tool
-/// started by one may have as many as there are cores.
-pub const CHILDREN: usize = 64;
-
 /// The least time between two counts of a busy isolate's child processes: a count reads several files.
 pub const CHILDREN_INTERVAL: Duration = Duration::from_millis(250);
-
-/// Log lines per second that are kept in the long run; more are dropped and counted. Reading more than
-/// that is not for people, and writing it costs the session its time.
-pub const LOG_LINES_PER_SECOND: u32 = 1_000;
 
 /// Log lines that may come at once before any is dropped: a stack dump, a directory listing.
 pub const LOG_BURST_LINES: u32 = 5_000;
@@ -118,24 +85,6 @@ pub const LOG_FLOOD_LINES: u64 = 500_000;
 /// How long dropped log lines are counted before a warning says how many there were, and the quiet after
 /// which a flood counts as over.
 pub const LOG_QUIET: Duration = Duration::from_secs(1);
-
-/// The longest result of a tool, in characters; a longer one fails the call. Models take far less.
-pub const RESULT_CHARS: usize = 16 * 1024 * 1024;
-
-/// How long a hook may take, usually.
-pub const HOOK_DEADLINE: Duration = Duration::from_secs(30);
-
-/// How long a handler of requests may take; people are often asked behind it.
-pub const HANDLER_DEADLINE: Duration = Duration::from_secs(600);
-
-/// How long a replaced load of an extension may go on with the calls it has.
-pub const DRAIN_CALLS_DEADLINE: Duration = Duration::from_secs(30);
-
-/// The most bytes that wait for one isolate that does not take them.
-pub const MAX_UNSENT_BYTES: usize = 64 * 1024 * 1024;
-
-/// The longest single message between an isolate and its session.
-pub const MAX_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 
 /// Threads for blocking file operations of one extension; idle ones end by themselves.
 pub const MAX_BLOCKING_THREADS: usize = 8;
@@ -149,20 +98,6 @@ pub const THREAD_STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// The longest line of output that is kept in one piece; a longer one is cut into several.
 pub const MAX_OUTPUT_LINE_BYTES: usize = 64 * 1024;
-
-/// The limits of an extension for which nothing else was configured.
-pub fn default_limits() -> IsolateLimits {
-    IsolateLimits {
-        heap_bytes: HEAP_BYTES,
-        buffer_bytes: BUFFER_BYTES,
-        cpu_ms: CPU_TIME.as_millis() as u64,
-        children: CHILDREN,
-        log_lines_per_second: LOG_LINES_PER_SECOND,
-        result_chars: RESULT_CHARS,
-        start_deadline_ms: START_DEADLINE.as_millis() as u64,
-        stop_deadline_ms: STOP_DEADLINE.as_millis() as u64,
-    }
-}
 
 /// A limit that was reached: its name in the user's configuration, and what happened, in words.
 pub(crate) fn breach(limit: &str, allowed: String) -> Breach {

@@ -1,12 +1,10 @@
 //! The JavaScript platform that one extension sees, without the thread that runs it.
 //!
 //! This crate lists Deno's extensions in the one order that snapshot and run time share
-//! ([`extensions`]), replaces the ops that would reach across isolates ([`ops`]) and defines the
-//! plain messages an isolate exchanges with the rest of the program ([`message`]). It is a crate of
+//! ([`extensions`]) and replaces the ops that would reach across isolates ([`ops`]). It is a crate of
 //! its own because two programs need exactly the same ops: the build script that makes the startup
 //! snapshot, and the isolate that starts from it.
 
 pub mod extensions;
-pub mod message;
 pub mod ops;
 pub mod sources;

@@ -11,9 +11,9 @@ use tenon_acp::proxy::ProxyOptions;
 use tenon_acp::stdio;
 use tenon_host::SessionOptions;
 use tenon_host::discovery;
-use tenon_host::isolate::Spare;
 use tenon_host::session::LARGE_RESULT_BYTES;
 use tenon_host::trust::TrustStore;
+use tenon_protocol::engine::Spare;
 
 use crate::agent_choice;
 use crate::args::Args;

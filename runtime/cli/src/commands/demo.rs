@@ -21,13 +21,12 @@ use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
 use tenon_host::config::Config;
-use tenon_host::isolate::Spare;
-use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
 use tenon_host::session::SessionError;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::Location;
 use tenon_host::tool::ResultType;
+use tenon_protocol::engine::Spare;
 
 use self::agent::DemoAgent;
 use self::author::Author;
@@ -113,7 +112,7 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     let home = root.join("home");
     prepare(&workspace, &home)?;
     std::env::set_current_dir(&workspace)?;
-    let engine = engine_info();
+    let engine = crate::engine::info();
     timeline.title(&format!("Tenon on {} {}", engine.name, engine.version));
     timeline.title("Every extension is loaded, unmodified, into an isolate of its own; the agent starts beside them");
     let agent = DemoAgent::new(timeline, root.clone(), converse(workspace, home).await?);

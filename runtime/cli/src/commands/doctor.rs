@@ -12,12 +12,11 @@ use tenon_host::control;
 use tenon_host::discovery;
 use tenon_host::discovery::Found;
 use tenon_host::discovery::Scope;
-use tenon_host::isolate::Spare;
-use tenon_host::isolate::engine_info;
 use tenon_host::switches;
 use tenon_host::switches::Switches;
 use tenon_host::trust;
 use tenon_host::trust::TrustStore;
+use tenon_protocol::engine::Spare;
 
 use crate::args::Args;
 use crate::error::CliError;
@@ -106,7 +105,7 @@ async fn look(args: &Args, workspace: &Workspace) -> Vec<Check> {
 }
 
 fn engine() -> Check {
-    let engine = engine_info();
+    let engine = crate::engine::info();
     let snapshot = if engine.snapshot { "with" } else { "without" };
     let text = format!(
         "tenon {} on {} {}, {snapshot} snapshot, node {}",

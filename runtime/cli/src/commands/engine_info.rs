@@ -7,7 +7,7 @@ use crate::output;
 
 /// Prints which engine is built in.
 pub fn run(json: bool) -> Result<ExitCode, CliError> {
-    let engine = tenon_host::isolate::engine_info();
+    let engine = crate::engine::info();
     if json {
         output::json(&engine)?;
     } else {

@@ -49,7 +49,7 @@ pub fn in_a_line(error: &LoadError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tenon_host::isolate::message::ScriptError;
+    use tenon_protocol::message::ScriptError;
 
     use super::*;
 

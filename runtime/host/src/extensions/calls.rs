@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tenon_isolate::message::CallId;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::ScriptError;
-use tenon_isolate::message::ToIsolate;
+use tenon_protocol::message::CallId;
+use tenon_protocol::message::CallKind;
+use tenon_protocol::message::ScriptError;
+use tenon_protocol::message::ToIsolate;
 use tokio::sync::oneshot;
 
 use super::Extensions;
@@ -82,7 +82,7 @@ impl Extensions {
         let value = match reply {
             Some(Ok(text)) => serde_json::from_str(&text)
                 .map_err(|error| ScriptError::message(format!("the answer is not JSON: {error}"))),
-            Some(Err(error)) => Err(tenon_isolate::locate(error)),
+            Some(Err(error)) => Err(tenon_protocol::place::locate(error)),
             None => return Err(self.ended_call(peer)),
         };
         value.map_err(CallFailure::Threw)

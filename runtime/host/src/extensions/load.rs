@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tenon_isolate::message::CallId;
+use tenon_protocol::message::CallId;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 

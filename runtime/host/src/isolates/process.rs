@@ -17,6 +17,7 @@ use std::process::ExitStatus;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::sync::Weak;
 use std::sync::atomic::AtomicU64;
@@ -24,24 +25,21 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde::Serialize;
-use tenon_isolate::Spare;
-use tenon_isolate::limits;
-use tenon_isolate::message::IsolateUsage;
-use tenon_isolate::message::LoadSpec;
+use tenon_protocol::control::COMMAND;
+use tenon_protocol::control::IsolateId;
+use tenon_protocol::control::Order;
+use tenon_protocol::control::Report;
+use tenon_protocol::descriptors;
+use tenon_protocol::engine::Spare;
+use tenon_protocol::message::IsolateUsage;
+use tenon_protocol::slots::SLOTS;
+use tenon_protocol::slots::Slot;
+use tenon_protocol::slots::Slots;
+use tenon_protocol::wire;
+use tenon_protocol::wire::Decoder;
+use tenon_protocol::wire::Json;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
-
-use super::descriptors;
-use super::slots::Slot;
-use super::slots::Slots;
-use super::wire;
-use super::wire::Decoder;
-use super::wire::Json;
-
-/// The command of the binary that makes it an isolate host.
-pub const COMMAND: &str = "isolate-host";
 
 /// How long the host may take to take an order. It does nothing else, so a longer pause means that it
 /// cannot be reached any more.
@@ -63,54 +61,6 @@ const LAST_WORDS: usize = 8;
 /// The longest of these lines.
 const MAX_LAST_WORD: usize = 500;
 
-/// Identifies an isolate within its host.
-pub type IsolateId = u64;
-
-/// From the session's process to the host's.
-#[derive(Debug, Serialize, Deserialize)]
-pub enum Order {
-    /// Comes first, with the shared memory.
-    Setup {
-        /// Whether an isolate is kept warm.
-        spare: bool,
-    },
-    /// Comes with the socket of the isolate.
-    Start {
-        isolate: IsolateId,
-        slot: Slot,
-        spec: Box<LoadSpec>,
-    },
-    /// The isolate was told to stop; it is ended by force when it does not.
-    ExpectEnd {
-        isolate: IsolateId,
-    },
-    Terminate {
-        isolate: IsolateId,
-        reason: String,
-    },
-    HoldStart {
-        isolate: IsolateId,
-        held: bool,
-    },
-    /// Nobody new comes: there is no need for a spare.
-    GiveUpSpare,
-    /// To be answered with a [`Report`].
-    Usage {
-        request: u64,
-    },
-    /// To be answered when the spare, if one is kept, is ready.
-    AwaitSpare {
-        request: u64,
-    },
-}
-
-/// From the host's process to the session's.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
-    pub request: u64,
-    pub usage: Vec<(IsolateId, IsolateUsage)>,
-}
-
 /// How a host died.
 #[derive(Debug, Clone)]
 pub struct Death {
@@ -119,6 +69,12 @@ pub struct Death {
     /// The isolates whose code was running.
     pub running: Vec<Slot>,
 }
+
+/// What isolates use, by their number.
+type Usage = Vec<(IsolateId, IsolateUsage)>;
+
+/// Who waits for the answer to which order.
+type Answers = Arc<Mutex<HashMap<u64, oneshot::Sender<Usage>>>>;
 
 /// A running host.
 pub struct HostProcess {
@@ -131,7 +87,9 @@ pub struct HostProcess {
     /// Isolates that it was to start, and those of them that have ended.
     started: AtomicUsize,
     ended: AtomicUsize,
-    reports: Arc<Mutex<HashMap<u64, oneshot::Sender<Report>>>>,
+    /// How many may end in it before it takes no new ones; known once it is set up.
+    max_ended: Arc<OnceLock<Option<usize>>>,
+    reports: Answers,
     death: watch::Receiver<Option<Death>>,
 }
 
@@ -151,10 +109,12 @@ impl HostProcess {
         let pid = child.id();
         let last_words = listen(child.stderr.take());
         let (dead, death) = watch::channel(None);
-        let reports: Arc<Mutex<HashMap<_, _>>> = Arc::default();
+        let reports = Answers::default();
+        let max_ended: Arc<OnceLock<Option<usize>>> = Arc::default();
         let watcher = Watcher {
             control: control.try_clone()?,
             reports: reports.clone(),
+            max_ended: max_ended.clone(),
             slots: slots.clone(),
             dead,
             last_words,
@@ -169,6 +129,7 @@ impl HostProcess {
             next: AtomicU64::new(1),
             started: AtomicUsize::new(0),
             ended: AtomicUsize::new(0),
+            max_ended,
             reports,
             death,
         };
@@ -231,7 +192,8 @@ impl HostProcess {
     /// Whether so many isolates have ended in it that the next are better off in another.
     pub fn is_worn_out(&self) -> bool {
         let ended = self.ended.load(Ordering::Relaxed);
-        is_worn_out(limits::MAX_ENDED, self.started.load(Ordering::Relaxed), ended)
+        let most = self.max_ended.get().copied().flatten();
+        is_worn_out(most, self.started.load(Ordering::Relaxed), ended)
     }
 
     /// A number for an isolate or a request.
@@ -274,7 +236,7 @@ impl HostProcess {
     pub async fn usage(&self) -> HashMap<IsolateId, IsolateUsage> {
         let request = self.number();
         let report = self.ask(request, Order::Usage { request }, USAGE_DEADLINE).await;
-        report.map(|report| report.usage.into_iter().collect()).unwrap_or_default()
+        report.map(|usage| usage.into_iter().collect()).unwrap_or_default()
     }
 
     /// Waits until the spare, if one is kept, is ready.
@@ -283,7 +245,7 @@ impl HostProcess {
         self.ask(request, Order::AwaitSpare { request }, ORDER_DEADLINE).await;
     }
 
-    async fn ask(&self, request: u64, order: Order, deadline: Duration) -> Option<Report> {
+    async fn ask(&self, request: u64, order: Order, deadline: Duration) -> Option<Usage> {
         let (sender, answer) = oneshot::channel();
         self.reports.lock().unwrap_or_else(PoisonError::into_inner).insert(request, sender);
         self.order(order);
@@ -306,7 +268,8 @@ impl Drop for HostProcess {
 /// What the thread that watches a host has.
 struct Watcher {
     control: UnixStream,
-    reports: Arc<Mutex<HashMap<u64, oneshot::Sender<Report>>>>,
+    reports: Answers,
+    max_ended: Arc<OnceLock<Option<usize>>>,
     slots: Arc<Slots>,
     dead: watch::Sender<Option<Death>>,
     last_words: Arc<Mutex<Vec<String>>>,
@@ -328,10 +291,16 @@ impl Watcher {
             }
         };
         while let Ok(Some(Json(report))) = read() {
-            let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(waiting) = reports.remove(&report.request) {
-                // Whoever asked may have given up.
-                let _ = waiting.send(report);
+            match report {
+                // It is set up once.
+                Report::Ready { max_ended } => drop(self.max_ended.set(max_ended)),
+                Report::Answer { request, usage } => {
+                    let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(waiting) = reports.remove(&request) {
+                        // Whoever asked may have given up.
+                        let _ = waiting.send(usage);
+                    }
+                }
             }
         }
         // Everybody in its group ends with it; until it is waited for, the number is its own.
@@ -339,7 +308,7 @@ impl Watcher {
         unsafe { libc::kill(-child.id().cast_signed(), libc::SIGKILL) };
         let status = child.wait();
         let running: Vec<Slot> =
-            (0..super::slots::SLOTS as Slot).filter(|&slot| self.slots.is_running(slot)).collect();
+            (0..SLOTS as Slot).filter(|&slot| self.slots.is_running(slot)).collect();
         let mut how = status.map_or_else(|error| error.to_string(), describe);
         let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         if !words.is_empty() {
@@ -399,7 +368,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// See [`limits::MAX_ENDED`].
+/// Whether a process takes no new isolates: so many have ended in it, and no more live in it.
 fn is_worn_out(most: Option<usize>, started: usize, ended: usize) -> bool {
     let live = started.saturating_sub(ended);
     most.is_some_and(|most| ended >= most.max(live))

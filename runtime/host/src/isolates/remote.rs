@@ -6,12 +6,17 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde_json::Value;
-use tenon_isolate::limits::MAX_UNSENT_BYTES;
-use tenon_isolate::limits::TERMINATE_GRACE;
-use tenon_isolate::message::EndReason;
-use tenon_isolate::message::FromIsolate;
-use tenon_isolate::message::LoadSpec;
-use tenon_isolate::message::ToIsolate;
+use tenon_protocol::control::IsolateId;
+use tenon_protocol::control::Order;
+use tenon_protocol::limits::MAX_UNSENT_BYTES;
+use tenon_protocol::limits::TERMINATE_GRACE;
+use tenon_protocol::message::EndReason;
+use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::LoadSpec;
+use tenon_protocol::message::ToIsolate;
+use tenon_protocol::slots::Slot;
+use tenon_protocol::wire;
+use tenon_protocol::wire::Decoder;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
@@ -20,11 +25,6 @@ use tokio::sync::Notify;
 use tokio::sync::watch;
 
 use super::process::HostProcess;
-use super::process::IsolateId;
-use super::process::Order;
-use super::slots::Slot;
-use super::wire;
-use super::wire::Decoder;
 
 /// How long a host that lost an isolate's socket has to be found dead. One that lives on has lost only
 /// the isolate.

@@ -148,7 +148,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use tenon_isolate::message::LogLevel;
+    use tenon_protocol::message::LogLevel;
 
     use super::*;
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
-use tenon_isolate::message::LogLevel;
+use tenon_protocol::message::LogLevel;
 
 use super::FileId;
 use super::KEPT_LOG_FILES;

@@ -7,8 +7,8 @@ use std::sync::PoisonError;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::LogLevel;
+use tenon_protocol::message::CallKind;
+use tenon_protocol::message::LogLevel;
 
 use super::Session;
 use crate::extension::CanvasDeclaration;

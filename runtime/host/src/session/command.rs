@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use serde_json::json;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::LogLevel;
+use tenon_protocol::message::CallKind;
+use tenon_protocol::message::LogLevel;
 
 use super::Session;
 use super::pending::Kind;

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use serde_json::json;
-use tenon_isolate::limits;
+use tenon_protocol::limits;
 
 use super::Session;
 use crate::extensions::Load;

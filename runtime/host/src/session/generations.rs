@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tenon_isolate::limits::DRAIN_CALLS_DEADLINE;
-use tenon_isolate::limits::STOP_DEADLINE;
-use tenon_isolate::message::EndReason;
-use tenon_isolate::message::LoadedFile;
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::ReadyReport;
+use tenon_protocol::limits::DRAIN_CALLS_DEADLINE;
+use tenon_protocol::limits::STOP_DEADLINE;
+use tenon_protocol::message::EndReason;
+use tenon_protocol::message::LoadedFile;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::ReadyReport;
 
 use super::Session;
 use super::ports;
@@ -54,6 +54,7 @@ impl Session {
                     .mark(&format!("generation {} is ready after {ms:.1} ms", peer.generation));
                 extension.changed = false;
                 extension.info.ready = Some(report);
+                extension.info.engine = Some(report.engine);
                 extension.info.status = Status::Running;
                 extension.info.error = None;
                 has_failed = extension.record.failures > 0;

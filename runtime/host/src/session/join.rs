@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::RequestId;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::RequestId;
 
 use super::Session;
 use super::approvals::Approvals;

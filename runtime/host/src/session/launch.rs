@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use tenon_isolate::message::LoadSpec;
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::ToIsolate;
+use tenon_protocol::message::LoadSpec;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::ToIsolate;
 
 use super::Session;
 use crate::config::ExtensionConfig;

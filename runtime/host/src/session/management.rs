@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::LogLevel;
+use tenon_protocol::message::CallKind;
+use tenon_protocol::message::LogLevel;
 
 use super::Session;
 use super::SessionOptions;

@@ -3,8 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::LogLevel;
+use tenon_protocol::message::CallKind;
+use tenon_protocol::message::LogLevel;
 
 use super::Session;
 use super::pending::Kind;

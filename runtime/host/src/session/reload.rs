@@ -8,10 +8,10 @@ use std::time::Duration;
 use std::time::Instant;
 
 use serde_json::json;
-use tenon_isolate::limits::DRAIN_CALLS_DEADLINE;
-use tenon_isolate::message::CallId;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::LogLevel;
+use tenon_protocol::limits::DRAIN_CALLS_DEADLINE;
+use tenon_protocol::message::CallId;
+use tenon_protocol::message::CallKind;
+use tenon_protocol::message::LogLevel;
 
 use super::Loading;
 use super::Session;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::FromIsolate;
-use tenon_isolate::message::RequestId;
-use tenon_isolate::message::ToIsolate;
+use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::RequestId;
+use tenon_protocol::message::ToIsolate;
 
 use super::Session;
 use crate::events::Filter;

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::RequestId;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::RequestId;
 
 use super::Session;
 use super::canvas::OpenCanvasRequest;

@@ -7,14 +7,13 @@ use std::rc::Rc;
 use deno_core::OpState;
 use deno_core::op2;
 use serde_json::Value;
+use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::LogRecord;
+use tenon_protocol::message::RequestId;
+use tenon_protocol::message::ScriptError;
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
-
-use crate::message::FromIsolate;
-use crate::message::LogLevel;
-use crate::message::LogRecord;
-use crate::message::RequestId;
-use crate::message::ScriptError;
 
 /// The isolate's end of the conversation with its host; lives in the isolate's `OpState`.
 pub struct Bridge {

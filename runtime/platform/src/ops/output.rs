@@ -4,9 +4,9 @@ use deno_core::OpState;
 use deno_core::op2;
 
 use super::bridge::Bridge;
-use crate::message::FromIsolate;
-use crate::message::LogLevel;
-use crate::message::LogRecord;
+use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::LogRecord;
 
 /// Where Deno's console ends; standard output itself is out of reach.
 #[op2(fast)]

@@ -14,10 +14,9 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_host::Isolates;
 use tenon_host::Session;
-use tenon_host::isolate::Spare;
-use tenon_host::isolate::engine_info;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
+use tenon_protocol::engine::Spare;
 
 use super::process;
 use super::workspace;
@@ -176,7 +175,7 @@ impl Run {
         let sum = |field: &'static str| numbers(field).sum::<f64>() as u64;
         Stream {
             case: self.case.to_owned(),
-            engine: engine_info().name.to_owned(),
+            engine: crate::engine::info().name.to_owned(),
             subscribers: self.subscribers,
             events: self.events,
             events_per_second: self.events as f64 / self.seconds,

@@ -10,7 +10,6 @@ use std::time::Instant;
 use serde::Serialize;
 use tenon_host::Session;
 use tenon_host::Status;
-use tenon_host::isolate::engine_info;
 use tenon_host::tool::ResultType;
 
 use super::stage;
@@ -196,7 +195,7 @@ impl Row {
         let (p50_ratio, p99_ratio) = (attack_p50_us / quiet_p50_us, attack_p99_us / quiet_p99_us);
         Self {
             attack: name.to_owned(),
-            engine: engine_info().name.to_owned(),
+            engine: crate::engine::info().name.to_owned(),
             quiet_calls: quiet.len(),
             attack_calls: during.len(),
             quiet_p50_us,
@@ -248,6 +247,6 @@ fn print(rows: &[Row]) {
          take without.\n{DIM}Engine: {}. Calls of a tool of another extension in the same process, one \
          after the other.{DIM:#}",
         rows.len(),
-        engine_info().name,
+        crate::engine::info().name,
     ));
 }

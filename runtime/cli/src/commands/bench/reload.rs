@@ -10,8 +10,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tenon_host::events::Filter;
-use tenon_host::isolate::Spare;
-use tenon_host::isolate::engine_info;
+use tenon_protocol::engine::Spare;
 
 use super::stage;
 use super::stage::Setting;
@@ -135,7 +134,7 @@ async fn measure(count: usize, saves: usize) -> Result<Row, CliError> {
     let rest: Vec<f64> = times.iter().map(|time| time - debounce).collect();
     Ok(Row {
         extensions: count,
-        engine: engine_info().name.to_owned(),
+        engine: crate::engine::info().name.to_owned(),
         saves,
         p50_ms: stage::percentile(&times, 0.5),
         p95_ms: stage::percentile(&times, 0.95),

@@ -10,16 +10,15 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde::Serialize;
 use serde_json::json;
-use tenon_host::isolate::Isolate;
-use tenon_host::isolate::Launcher;
-use tenon_host::isolate::Spare;
-use tenon_host::isolate::floor;
-use tenon_host::isolate::limits;
-use tenon_host::isolate::message::FromIsolate;
-use tenon_host::isolate::message::Grant;
-use tenon_host::isolate::message::LoadSpec;
-use tenon_host::isolate::message::ReadyReport;
-use tenon_host::isolate::message::ToIsolate;
+use tenon_protocol::engine::Engine;
+use tenon_protocol::engine::EngineIsolate;
+use tenon_protocol::engine::Spare;
+use tenon_protocol::limits;
+use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::Grant;
+use tenon_protocol::message::LoadSpec;
+use tenon_protocol::message::ReadyReport;
+use tenon_protocol::message::ToIsolate;
 
 use super::process;
 use crate::error::CliError;
@@ -68,12 +67,17 @@ pub struct Single {
 /// Measures one of [`CASES`] in this process.
 pub async fn measure(case: &str, count: usize) -> Result<Single, CliError> {
     match case {
-        BARE => Ok(bare(count)),
+        BARE => Ok(bare(linked_engine()?, count)),
         TRIVIAL => extensions(TRIVIAL_MODULE, Spare::None, count).await,
         MODULES => extensions(FIVE_MODULES, Spare::None, count).await,
         SPARE => extensions(FIVE_MODULES, Spare::Keep, count).await,
         other => Err(CliError::new(format!("there is no case \"{other}\""))),
     }
+}
+
+/// The engine that this program was linked with.
+pub fn linked_engine() -> Result<crate::engine::Engine, CliError> {
+    crate::engine::get().copied().ok_or_else(|| CliError::new("this program has no engine"))
 }
 
 /// Measures one of [`CASES`] in a process of its own, of this or another build of the program.
@@ -93,7 +97,7 @@ pub fn measure_in(program: &Path, case: &str, count: usize) -> Result<Single, Cl
 
 async fn extensions(source: &str, spare: Spare, count: usize) -> Result<Single, CliError> {
     let folder = tempfile::tempdir()?;
-    let launcher = Launcher::new(spare);
+    let launcher = (linked_engine()?.launcher)(spare);
     let mut isolates = Vec::new();
     let mut reports = Vec::new();
     let mut before = 0;
@@ -103,11 +107,11 @@ async fn extensions(source: &str, spare: Spare, count: usize) -> Result<Single, 
             reports.clear();
         }
         if spare == Spare::Keep {
-            launcher.wait_for_spare().await;
+            launcher.spare_is_warm().await;
         }
         let entry = write_module(folder.path(), number, source)?;
         let (started, cpu) = (Instant::now(), process::cpu_ms(std::process::id()));
-        let (isolate, report) = start(&launcher, entry, folder.path()).await?;
+        let (isolate, report) = start(&*launcher, entry, folder.path()).await?;
         let ready = started.elapsed().as_secs_f64() * 1000.0;
         let cpu = match spare {
             Spare::None => process::cpu_ms(std::process::id()) - cpu,
@@ -118,7 +122,7 @@ async fn extensions(source: &str, spare: Spare, count: usize) -> Result<Single, 
     }
     // The spare that waits is one of the isolates: it must be whole when memory is counted.
     if spare == Spare::Keep {
-        launcher.wait_for_spare().await;
+        launcher.spare_is_warm().await;
     }
     let after = process::private_bytes(std::process::id());
     let (ready_ms, cpu_ms) = reports.into_iter().unzip();
@@ -136,10 +140,10 @@ fn write_module(folder: &Path, number: usize, source: &str) -> Result<PathBuf, C
 
 /// Starts one extension and lets it join.
 async fn start(
-    launcher: &Launcher,
+    launcher: &dyn Engine,
     entry: PathBuf,
     cwd: &Path,
-) -> Result<(Isolate, ReadyReport), CliError> {
+) -> Result<(Box<dyn EngineIsolate>, ReadyReport), CliError> {
     let spec = LoadSpec {
         id: "bench".into(),
         entry,
@@ -150,8 +154,8 @@ async fn start(
     };
     let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
     let isolate = launcher
-        .start(spec, move |message| drop(sender.send(message)))
-        .map_err(|error| CliError::new(error.to_string()))?;
+        .start(spec, Box::new(move |message| drop(sender.send(message))))
+        .map_err(CliError::new)?;
     while let Some(message) = messages.recv().await {
         match message {
             FromIsolate::Request { request, .. } => {
@@ -172,7 +176,7 @@ async fn start(
 }
 
 /// The engine alone, one instance per thread, all idle at the end.
-fn bare(count: usize) -> Single {
+fn bare(engine: crate::engine::Engine, count: usize) -> Single {
     let release = Arc::new(Barrier::new(WARM_UP + count + 1));
     let mut times = Vec::new();
     let mut threads = Vec::new();
@@ -186,10 +190,10 @@ fn bare(count: usize) -> Single {
         let release = release.clone();
         let started = Instant::now();
         threads.push(std::thread::spawn(move || {
-            floor::bare_isolate(|| {
-                let _ = sender.send(floor::thread_cpu_time());
+            (engine.bare_isolate)(Box::new(move || {
+                let _ = sender.send((engine.thread_cpu_time)());
                 release.wait();
-            });
+            }));
         }));
         let cpu = receiver.recv().unwrap_or_default();
         times.push((started.elapsed().as_secs_f64() * 1000.0, cpu.as_secs_f64() * 1000.0));

@@ -15,8 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
-use tenon_host::isolate::Spare;
-use tenon_host::isolate::engine_info;
+use tenon_protocol::engine::Spare;
 use tokio::task::JoinError;
 use tokio::task::JoinSet;
 
@@ -159,7 +158,7 @@ async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
     let processes_left =
         agents.left().await + hosts.iter().filter(|&&host| stage::is_alive(host)).count();
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let engine = engine_info();
+    let engine = crate::engine::info();
     Ok(Report::new(Settled {
         engine: format!("{} {}", engine.name, engine.version),
         extensions: count,

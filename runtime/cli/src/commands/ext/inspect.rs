@@ -7,8 +7,8 @@ use tenon_host::ExtensionInfo;
 use tenon_host::LoadError;
 use tenon_host::LogLine;
 use tenon_host::Session;
-use tenon_host::isolate::message::LogLevel;
 use tenon_host::session::EndReason;
+use tenon_protocol::message::LogLevel;
 
 use super::report::print_error;
 use crate::args::Args;
@@ -87,7 +87,7 @@ fn print_facts(info: &ExtensionInfo) {
     }
     if let Some(ready) = info.ready {
         let cpu = ready.cpu_us as f64 / 1000.0;
-        output::line(format_args!("  ready       {cpu:.1} ms of CPU on {}", info.engine));
+        output::line(format_args!("  ready       {cpu:.1} ms of CPU on {}", ready.engine));
     }
     if let Some(file) = &info.log_file {
         output::line(format_args!("  log file    {}", file.display()));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 use tenon_host::LoadError;
 use tenon_host::control::Request;
-use tenon_host::isolate::message::ScriptError;
+use tenon_protocol::message::ScriptError;
 
 use super::report::print_error;
 use super::tell::Told;

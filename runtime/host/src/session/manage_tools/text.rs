@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::fmt::Write;
 
-use tenon_isolate::message::LogLevel;
-use tenon_isolate::message::ScriptError;
+use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::ScriptError;
 
 use crate::discovery::Places;
 use crate::extension::ExtensionInfo;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use std::time::Instant;
 
 use serde::Serialize;
-use tenon_host::isolate::engine_info;
 
 use super::super::load::Calls;
 use super::super::load::Load;
@@ -124,7 +123,7 @@ async fn measure(kills: usize) -> Result<Report, CliError> {
         && children_left == 0
         && processes_left == 0;
     Ok(Report {
-        engine: engine_info().name.to_owned(),
+        engine: crate::engine::info().name.to_owned(),
         extensions: EXTENSIONS,
         kills,
         recovered,

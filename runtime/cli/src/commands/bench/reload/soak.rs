@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use tenon_host::isolate::engine_info;
 
 use super::super::load::Calls;
 use super::super::load::Holdings;
@@ -102,7 +101,7 @@ async fn measure(reloads: usize) -> Result<Report, CliError> {
         && !grown(session_before, session_after)
         && !grown(isolates_before, isolates_after);
     Ok(Report {
-        engine: engine_info().name.to_owned(),
+        engine: crate::engine::info().name.to_owned(),
         extensions: EXTENSIONS,
         reloads,
         seconds,

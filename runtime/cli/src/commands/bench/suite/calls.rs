@@ -7,17 +7,18 @@ use std::time::Instant;
 use serde_json::json;
 use tenon_host::Isolates;
 use tenon_host::Session;
-use tenon_host::isolate::Spare;
-use tenon_host::isolate::floor;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
+use tenon_protocol::engine::Spare;
 
 use super::Plan;
 use super::report::Figure;
 use super::report::Samples;
 use super::report::Side;
 use crate::commands::bench::node_host::NodeExtension;
+use crate::commands::bench::single::linked_engine;
 use crate::commands::bench::workspace;
+use crate::engine::Engine;
 use crate::error::CliError;
 
 /// Calls of each kind in a repetition.
@@ -56,7 +57,8 @@ await joinSession({
 pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
     let folder = tempfile::tempdir()?;
     let there = crate::workspace::isolates(Spare::None)?;
-    let here = Isolates::in_process(Spare::None);
+    let engine = linked_engine()?;
+    let here = Isolates::in_process((engine.launcher)(Spare::None));
     let close = session(&folder.path().join("close"), 0, here).await?;
     let plain = session(&folder.path().join("plain"), 0, there.clone()).await?;
     let hooked = session(&folder.path().join("hooked"), HOOKS, there).await?;
@@ -71,7 +73,7 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         }
         None => None,
     };
-    let floor = Floor::start();
+    let floor = Floor::start(engine);
     let [mut close_calls, mut calls, mut hooked_calls] = [(); 3].map(|()| Samples::default());
     let [mut node_calls, mut node_hooked, mut floor_calls] = [(); 3].map(|()| Samples::default());
     if let Some((tool, hooks)) = &mut node {
@@ -176,11 +178,13 @@ struct Floor {
 }
 
 impl Floor {
-    fn start() -> Self {
+    fn start(engine: Engine) -> Self {
         let (requests, incoming) = mpsc::channel();
         let (outgoing, replies) = mpsc::channel();
         // It ends when nobody can ask any more.
-        std::thread::spawn(move || floor::bare_calls("({ text }) => text", &incoming, &outgoing));
+        std::thread::spawn(move || {
+            (engine.bare_calls)("({ text }) => text", &incoming, &outgoing);
+        });
         Self { requests, replies }
     }
 

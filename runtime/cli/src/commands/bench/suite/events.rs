@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_host::isolate::Spare;
 use tenon_host::session::EndReason;
+use tenon_protocol::engine::Spare;
 
 use super::Plan;
 use super::report::Figure;

@@ -8,9 +8,9 @@ use serde_json::json;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
-use tenon_host::isolate::Spare;
 use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
+use tenon_protocol::engine::Spare;
 
 use super::Plan;
 use super::report::Growth;

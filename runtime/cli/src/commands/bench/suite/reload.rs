@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use tenon_host::isolate::Spare;
+use tenon_protocol::engine::Spare;
 
 use super::Plan;
 use super::report::Figure;

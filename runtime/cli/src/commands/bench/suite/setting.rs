@@ -1,14 +1,12 @@
 //! Where and with what is measured.
 
-use tenon_host::isolate::engine_info;
-
 use super::report::Setting;
 use crate::commands::bench::node_host;
 use crate::commands::bench::node_host::NodeHost;
 
 /// This machine and these programs, now.
 pub fn setting(node: Option<&NodeHost>, repetitions: usize) -> Setting {
-    let engine = engine_info();
+    let engine = crate::engine::info();
     Setting {
         date: chrono::Utc::now().format("%Y-%m-%d %H:%M").to_string(),
         seconds: 0.0,

@@ -15,11 +15,11 @@ use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
 use tenon_host::front::ErrorContext;
 use tenon_host::front::StopReason;
-use tenon_host::isolate::Spare;
 use tenon_host::session::EndReason;
 use tenon_host::session::Message;
 use tenon_host::session::ToolCall;
 use tenon_host::session::Turn;
+use tenon_protocol::engine::Spare;
 use tokio::sync::Mutex;
 
 use super::Plan;

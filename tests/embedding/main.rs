@@ -25,7 +25,6 @@ use tenon_host::front::AgentPrompt;
 use tenon_host::front::Decision;
 use tenon_host::front::Front;
 use tenon_host::front::StopReason;
-use tenon_host::isolate::Spare;
 use tenon_host::session::CallError;
 use tenon_host::session::EndReason;
 use tenon_host::session::Message;
@@ -33,12 +32,14 @@ use tenon_host::session::ToolCall;
 use tenon_host::session::Turn;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
+use tenon_isolate::Launcher;
+use tenon_protocol::engine::Spare;
 
 fn main() -> ExitCode {
     // SAFETY: this is the first statement of the program; there is one thread.
     unsafe { std::env::set_var("EMBEDDING_TEST_TOKEN", "secret") };
     // Before libtest starts its threads.
-    tenon_host::isolate::init_engine();
+    tenon_isolate::init_engine();
     let tests = vec![
         test("calls_in_one_extension_run_side_by_side", side_by_side),
         test("dropping_a_call_fires_the_handlers_signal", cancellation),
@@ -104,7 +105,7 @@ impl Workspace {
         let home = cwd.join("home");
         let options = SessionOptions {
             trusted: true,
-            isolates: Isolates::in_process(spare),
+            isolates: Isolates::in_process(Arc::new(Launcher::new(spare))),
             // One that ends stays away for as long as a test takes.
             timing: Timing { restart_after: Duration::from_secs(3600), ..Timing::default() },
             ..SessionOptions::new(cwd, home)
@@ -366,6 +367,7 @@ async fn ended_while_asking() {
     let asked = Arc::new(tokio::sync::Notify::new());
     let options = SessionOptions {
         trusted: true,
+        isolates: Isolates::in_process(Arc::new(Launcher::new(Spare::None))),
         front: Some(Arc::new(Silent(asked.clone()))),
         ..SessionOptions::new(cwd.clone(), cwd.join("home"))
     };

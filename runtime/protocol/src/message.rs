@@ -230,6 +230,34 @@ pub struct ReadyReport {
     pub cpu_us: u64,
     /// Whether a warm spare was used.
     pub from_spare: bool,
+    /// What the extension runs on.
+    pub engine: EngineName,
+}
+
+/// A JavaScript engine.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineName {
+    /// V8.
+    V8,
+    /// QuickJS-ng.
+    QuickJs,
+}
+
+impl EngineName {
+    /// The name as people write it on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V8 => "v8",
+            Self::QuickJs => "quickjs",
+        }
+    }
+}
+
+impl std::fmt::Display for EngineName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// One line, or several, for an extension's log.

@@ -5,10 +5,9 @@
 //! loads every extension in DIR/*/ and sends one prompt through their hooks to an agent that calls the
 //! first tool it finds.
 //!
-//! Isolates live in this process, which is what `SessionOptions::new` chooses. To have them in a process of
-//! their own, so that nothing an extension does can end this one, call `tenon_host::isolates::serve_if_asked`
-//! first thing in `main` and end with its code if it gives one, leave out `init_engine`, and set
-//! `isolates: Isolates::process(std::env::current_exe()?, Spare::None)`.
+//! Isolates live in this process. To have them in a process of their own, so that nothing an extension does can
+//! end this one, call `tenon_isolate::serve_if_asked` first thing in `main` and end with its code if it gives one,
+//! leave out `init_engine`, and set `isolates: Isolates::process(std::env::current_exe()?, Spare::None)`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +16,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::front::Agent;
@@ -30,6 +30,8 @@ use tenon_host::session::Message;
 use tenon_host::session::SessionError;
 use tenon_host::session::ToolCall;
 use tenon_host::session::Turn;
+use tenon_isolate::Launcher;
+use tenon_isolate::Spare;
 
 /// Answers prompts. A real one asks a model.
 struct Parrot;
@@ -62,7 +64,7 @@ impl Front for Nod {
 
 fn main() -> ExitCode {
     // Before any other thread exists. A program whose isolates live elsewhere needs no engine.
-    tenon_host::isolate::init_engine();
+    tenon_isolate::init_engine();
     let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
         return ExitCode::FAILURE;
     };
@@ -78,6 +80,7 @@ async fn run(folder: PathBuf) -> Result<(), SessionError> {
     let cwd = std::env::temp_dir();
     let options = SessionOptions {
         extension_folders: vec![folder],
+        isolates: Isolates::in_process(Arc::new(Launcher::new(Spare::None))),
         agent: Some(Arc::new(Parrot)),
         front: Some(Arc::new(Nod)),
         ..SessionOptions::new(cwd.clone(), cwd.join("tenon-embed"))

@@ -15,25 +15,28 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use tenon_isolate::Isolate;
-use tenon_isolate::Launcher;
-use tenon_isolate::Spare;
-use tenon_isolate::message::EndReason;
-use tenon_isolate::message::FromIsolate;
-use tenon_isolate::message::LoadSpec;
-use tenon_isolate::message::ScriptError;
-use tenon_isolate::message::ToIsolate;
+use tenon_protocol::control::COMMAND;
+use tenon_protocol::control::IsolateId;
+use tenon_protocol::control::Order;
+use tenon_protocol::control::Report;
+use tenon_protocol::descriptors;
+use tenon_protocol::slots::Slot;
+use tenon_protocol::slots::Slots;
+use tenon_protocol::wire;
+use tenon_protocol::wire::Decoder;
+use tenon_protocol::wire::Json;
 use tokio::sync::mpsc;
 
-use super::descriptors;
-use super::process::IsolateId;
-use super::process::Order;
-use super::process::Report;
-use super::slots::Slot;
-use super::slots::Slots;
-use super::wire;
-use super::wire::Decoder;
-use super::wire::Json;
+use crate::Isolate;
+use crate::Launcher;
+use crate::Spare;
+use crate::limits::MAX_ENDED;
+use crate::message::EndReason;
+use crate::message::FromIsolate;
+use crate::message::LoadSpec;
+use crate::message::ScriptError;
+use crate::message::ToIsolate;
+use crate::watchdog::TurnFlag;
 
 /// Arenas of the C library's allocator: two threads can allocate at the same time without waiting.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -43,7 +46,7 @@ const MAX_ARENAS: i32 = 2;
 /// that embed Tenon and want their isolates in a process of their own; call it first thing in `main`.
 pub fn serve_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
-    let asked = arguments.next().is_some_and(|first| first == super::process::COMMAND);
+    let asked = arguments.next().is_some_and(|first| first == COMMAND);
     (asked && arguments.next().is_none()).then(serve)
 }
 
@@ -51,7 +54,7 @@ pub fn serve_if_asked() -> Option<ExitCode> {
 pub fn serve() -> ExitCode {
     let served = control_socket().and_then(|control| {
         few_arenas();
-        tenon_isolate::init_engine();
+        crate::init_engine();
         raise_descriptor_limit();
         let control = Arc::new(control);
         let orders =
@@ -173,6 +176,7 @@ impl Host {
                     if spare {
                         self.launcher = Launcher::new(Spare::Keep);
                     }
+                    send_report(&self.control, Report::Ready { max_ended: MAX_ENDED })?;
                 }
                 Order::Start { isolate, slot, spec } => {
                     self.isolates.retain(|_, isolate| !isolate.has_ended());
@@ -204,7 +208,7 @@ impl Host {
                 Order::AwaitSpare { request } => {
                     let control = self.control.clone();
                     self.launcher.when_spare_is_warm(move || {
-                        let report = Report { request, usage: Vec::new() };
+                        let report = Report::Answer { request, usage: Vec::new() };
                         let _ = send_report(&control, report);
                     });
                 }
@@ -223,7 +227,7 @@ impl Host {
         let sender = Sender { socket: Mutex::new(socket.try_clone()?) };
         let sender = Arc::new(sender);
         let failed = sender.clone();
-        let turn = self.slots.clone().map(|slots| super::turn_word(slots, slot));
+        let turn = self.slots.clone().map(|slots| turn_word(slots, slot));
         let started = self.launcher.start_fed(
             spec,
             move |message| sender.send(message),
@@ -243,7 +247,7 @@ impl Host {
     fn report(&self, request: u64) {
         let usage = self.isolates.iter().map(|(id, isolate)| (*id, isolate.usage())).collect();
         // A session that is gone needs no report.
-        let _ = send_report(&self.control, Report { request, usage });
+        let _ = send_report(&self.control, Report::Answer { request, usage });
     }
 }
 
@@ -329,4 +333,11 @@ fn wait_for_room(socket: &UnixStream) {
     let mut waiting = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
     // SAFETY: one structure, which is ours.
     unsafe { libc::poll(&raw mut waiting, 1, -1) };
+}
+
+/// The word in shared memory that says whether an isolate's code is running.
+fn turn_word(slots: Arc<Slots>, slot: Slot) -> Option<TurnFlag> {
+    let word = std::ptr::from_ref(slots.word(slot)?);
+    // SAFETY: the word is inside the mapping that `slots` keeps for as long as the flag lives.
+    Some(unsafe { TurnFlag::at(word, slots) })
 }

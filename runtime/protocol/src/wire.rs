@@ -3,12 +3,12 @@
 //! A frame is a length, a tag and a body. What is sent all the time (calls, replies, events) is written as
 //! it is, because its text is JSON already and would only be escaped and copied; everything else is JSON.
 
+use crate::limits::MAX_MESSAGE_BYTES;
+use crate::message::CallKind;
+use crate::message::FromIsolate;
+use crate::message::ToIsolate;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tenon_isolate::limits::MAX_MESSAGE_BYTES;
-use tenon_isolate::message::CallKind;
-use tenon_isolate::message::FromIsolate;
-use tenon_isolate::message::ToIsolate;
 
 /// Bytes before a frame's body: its length, which counts the tag, and the tag.
 const HEADER: usize = 5;
@@ -229,15 +229,16 @@ impl<T: Serialize + DeserializeOwned> Message for Json<T> {
 
 #[cfg(test)]
 mod tests {
+    use crate::message::Breach;
+    use crate::message::EndReason;
+    use crate::message::EngineName;
+    use crate::message::LoadedFile;
+    use crate::message::LogLevel;
+    use crate::message::LogRecord;
+    use crate::message::ReadyReport;
+    use crate::message::ScriptError;
     use serde_json::Value;
     use serde_json::json;
-    use tenon_isolate::message::Breach;
-    use tenon_isolate::message::EndReason;
-    use tenon_isolate::message::LoadedFile;
-    use tenon_isolate::message::LogLevel;
-    use tenon_isolate::message::LogRecord;
-    use tenon_isolate::message::ReadyReport;
-    use tenon_isolate::message::ScriptError;
 
     use super::*;
 
@@ -289,8 +290,8 @@ mod tests {
             round(&FromIsolate::Ended(end));
         }
         round(&FromIsolate::Log(LogRecord { level: LogLevel::Info, text: "x".into() }));
-        let (wall_us, cpu_us, from_spare) = (1, 2, true);
-        round(&FromIsolate::Ready(ReadyReport { wall_us, cpu_us, from_spare }));
+        let (wall_us, cpu_us, from_spare, engine) = (1, 2, true, EngineName::V8);
+        round(&FromIsolate::Ready(ReadyReport { wall_us, cpu_us, from_spare, engine }));
         let file = LoadedFile { path: "/x".into(), hash: String::new() };
         round(&FromIsolate::Loaded { files: vec![file] });
         let params = json!({ "deep": [{}] });

@@ -1,0 +1,89 @@
+//! The command line of `tenon`, without the JavaScript engine: the binary brings that along ([`Engine`]), so that the
+//! tests of this crate link none.
+
+mod agent_choice;
+mod args;
+mod commands;
+mod engine;
+mod error;
+mod output;
+mod terminal;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Args;
+use crate::args::Command;
+pub use crate::engine::Engine;
+use crate::error::CliError;
+
+/// The program.
+///
+/// # Safety
+///
+/// It must be called first thing in `main`, while there is one thread: it changes the environment.
+pub unsafe fn main(engine: Engine) -> ExitCode {
+    // SAFETY: as demanded above.
+    unsafe { tenon_host::environment::seal() };
+    if let Some(code) = (engine.serve_if_asked)() {
+        return code;
+    }
+    engine::set(engine);
+    if let Some(code) = tenon_acp::guard::serve_if_asked() {
+        return code;
+    }
+    let args = Args::parse();
+    if let Some(Command::DemoAgent(demo)) = &args.command {
+        // SAFETY: there is still one thread.
+        return unsafe { commands::demo_agent::run(demo) };
+    }
+    if args.needs_engine() {
+        // Before any other thread exists: some processors let the engine's memory be touched only by
+        // threads that descend from the one that initialised it.
+        (engine.init)();
+    }
+    if let Err(error) = output::claim_stdout() {
+        CliError::new(format!("standard output cannot be set up: {error}")).print();
+        return ExitCode::FAILURE;
+    }
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(run(args)),
+        Err(error) => Err(CliError::new(format!("no event loop could be started: {error}"))),
+    };
+    outcome.unwrap_or_else(|error| {
+        error.print();
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(args: Args) -> Result<ExitCode, CliError> {
+    if args.engine_info {
+        return commands::engine_info::run(args.json);
+    }
+    match &args.command {
+        Some(Command::Ext(command)) => commands::ext::run(&args, command).await,
+        Some(Command::Call(call)) => commands::call::run(&args, call).await,
+        Some(Command::Run(run)) => commands::run::run(&args, run).await,
+        Some(Command::Chat(chat)) => commands::chat::run(&args, chat).await,
+        Some(Command::Acp(acp)) => commands::acp::run(&args, acp).await,
+        Some(Command::Mcp(mcp)) => commands::mcp::run(&args, mcp).await,
+        Some(Command::McpShim(shim)) => commands::mcp_shim::run(&args, shim).await,
+        Some(Command::Sessions(command)) => commands::sessions::run(&args, command).await,
+        Some(Command::Agents) => commands::agents::run(&args).await,
+        Some(Command::Demo) => commands::demo::run(&args).await,
+        Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
+        Some(Command::Trust(trust)) => commands::trust::run(&args, trust),
+        Some(Command::Doctor) => commands::doctor::run(&args).await,
+        Some(Command::DemoAgent(_)) => {
+            Err(CliError::new("the demo agent is started before anything else"))
+        }
+        Some(Command::IsolateHost) => {
+            Err(CliError::new("isolate-host takes no options; it is started by tenon itself"))
+        }
+        None => Err(CliError::new("no command was given").hint("tenon --help lists them")),
+    }
+}
