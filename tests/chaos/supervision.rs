@@ -39,6 +39,10 @@ pub fn trials() -> Vec<Trial> {
             "supervision::a_crash_does_not_count_against_what_is_on_its_way",
             replaced_one_crashes,
         ),
+        trial(
+            "supervision::a_call_waits_for_the_version_that_replaces_a_crashed_one",
+            crashed_before_replaced,
+        ),
         trial("supervision::one_crash_is_forgiven", one_crash),
         trial("supervision::running_well_for_long_enough_forgives", well_again),
         trial("supervision::what_is_switched_off_stays_off_until_it_is_switched_on", switches),
@@ -96,7 +100,8 @@ async fn fixed() {
     options.timing.restart_after = Duration::from_secs(1);
     let session = world.open(options).await;
     until("it was started again", || world.lines("starts").len() > 1).await;
-    world.extension("crashes", &versioned("crashes", 2));
+    world.replace("crashes", &versioned("crashes", 2));
+    // Failures are cleared when the corrected version has taken over, not before.
     let is_well = |info: &ExtensionInfo| info.status == Status::Running && info.failures == 0;
     let well = until_info(&session, "crashes", "running", is_well).await;
     assert!(well.error.is_none());
@@ -124,6 +129,26 @@ async fn replaced_one_crashes() {
     let info = until_generation(&session, "crashes", 2).await;
     assert_eq!((info.failures, info.error.is_none()), (0, true));
     assert_eq!(answer(&session, "version").await, "2");
+    world.close(session).await;
+}
+
+async fn crashed_before_replaced() {
+    let world = World::new();
+    let tools = format!("{CRASH}, {{ name: \"version\", handler: () => \"1\" }}");
+    world.extension("crashes", &with_tools("", &tools));
+    let mut options = SessionOptions { watch: true, ..strict(&world) };
+    // It is not started again by us: what is on its way is there first.
+    options.timing.restart_after = Duration::from_secs(600);
+    let session = world.open(options).await;
+    let stalls = format!("{} {}", make("stalls"), wait_for("release"));
+    world.replace("crashes", &with_tools(&stalls, "{ name: \"version\", handler: () => \"2\" }"));
+    world.marked("stalls").await;
+    let result = call(&session, "crash").await.unwrap();
+    assert!(result.text_result_for_llm.contains("once"), "{result:?}");
+    // The call comes first: it finds neither version running.
+    let (version, ()) =
+        tokio::join!(biased; answer(&session, "version"), async { world.mark("release") });
+    assert_eq!(version, "2");
     world.close(session).await;
 }
 

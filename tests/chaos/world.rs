@@ -120,6 +120,8 @@ impl World {
         };
         options.timing.debounce = DEBOUNCE;
         options.timing.restart_after = RESTART_AFTER;
+        // A call that meets an extension on its way back gets its answer, however busy the machine.
+        options.timing.return_patience = PATIENCE;
         options
     }
 

@@ -114,7 +114,8 @@ impl Extension {
 
     /// Whether it had a tool and is about to have it again.
     pub fn brings_back(&self, tool: &str) -> bool {
-        let comes = self.record.returns.is_some() || self.info.status == Status::Starting;
+        let starts = self.next.is_some() || self.info.status == Status::Starting;
+        let comes = self.record.returns.is_some() || starts;
         comes && self.had.iter().any(|had| had == tool)
     }
 

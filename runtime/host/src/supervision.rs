@@ -42,11 +42,18 @@ pub struct Timing {
     pub restart_after: Duration,
     /// How long it has to run for its failures to be forgotten.
     pub healthy_after: Duration,
+    /// How long a call waits for an extension that is being started again.
+    pub return_patience: Duration,
 }
 
 impl Default for Timing {
     fn default() -> Self {
-        Self { debounce: DEBOUNCE, restart_after: RESTART_AFTER, healthy_after: HEALTHY_AFTER }
+        Self {
+            debounce: DEBOUNCE,
+            restart_after: RESTART_AFTER,
+            healthy_after: HEALTHY_AFTER,
+            return_patience: RETURN_PATIENCE,
+        }
     }
 }
 

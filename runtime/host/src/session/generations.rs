@@ -20,7 +20,6 @@ use crate::extensions::Load;
 use crate::extensions::Peer;
 use crate::extensions::Slot;
 use crate::extensions::State;
-use crate::supervision::RETURN_PATIENCE;
 use crate::supervision::Verdict;
 
 /// Replaced loads of one extension that are kept for those who began before they were replaced. Beyond
@@ -57,6 +56,8 @@ impl Session {
                 extension.info.engine = Some(report.engine);
                 extension.info.status = Status::Running;
                 extension.info.error = None;
+                // What failed before its files changed is over once the changed files run, not earlier.
+                extension.info.failures = extension.record.failures;
                 has_failed = extension.record.failures > 0;
             }
             replaced
@@ -346,6 +347,7 @@ impl Extension {
         // One that never ran is not tried again until its files change, unless it was on its way back.
         let tried_before = self.record.failures > 0;
         if on_purpose || (!was_ready && !tried_before && host_died.is_none()) {
+            self.info.failures = self.record.failures;
             return Plan::Nothing;
         }
         let verdict = if self.next.is_some() {
@@ -358,7 +360,7 @@ impl Extension {
         match verdict {
             Verdict::Restart(pause) => {
                 self.record.restarts += 1;
-                self.record.returns = (pause <= RETURN_PATIENCE).then_some(pause);
+                self.record.returns = (pause <= timing.return_patience).then_some(pause);
                 self.mark(&format!("it is started again in {pause:?}"));
                 Plan::Restart(pause, self.record.plan)
             }

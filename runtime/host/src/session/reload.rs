@@ -160,7 +160,6 @@ impl Session {
             }
             if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
                 extension.record.forgive();
-                extension.info.failures = 0;
                 // What was changed and did not load has not been loaded yet.
                 extension.changed |= change != Change::None;
             }
@@ -168,7 +167,7 @@ impl Session {
             self.add(found);
             if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
                 // The load before may have ended since it was forgiven.
-                extension.forget_failures();
+                extension.record.failures = 0;
             }
             if self.obstacle_status(found).is_none() {
                 started.push(key);

@@ -30,7 +30,6 @@ use crate::hooks::tool_use::Post;
 use crate::hooks::tool_use::PostFailure;
 use crate::hooks::tool_use::Pre;
 use crate::hooks::tool_use::PreMcp;
-use crate::supervision::RETURN_PATIENCE;
 use crate::tool::ResultType;
 use crate::tool::ToolDeclaration;
 use crate::tool::ToolResult;
@@ -393,8 +392,9 @@ impl Session {
         };
         if is_away(&self.0.extensions.lock()) {
             let back = self.0.extensions.until(|state| !is_away(state));
+            let patience = self.0.options.timing.return_patience;
             tokio::select! {
-                _ = tokio::time::timeout(RETURN_PATIENCE, back) => {}
+                _ = tokio::time::timeout(patience, back) => {}
                 () = self.ending() => {}
             }
         }
