@@ -137,8 +137,13 @@ impl LogGate {
         self.0.rate.set_rate(per_second);
     }
 
-    /// Passes a message on, unless it is one log record too many.
+    /// Passes a message on, unless it is one log record too many, or the reply of an extension that was terminated.
     pub fn send(&self, message: FromIsolate) {
+        // A handler that the engine stops may look to the SDK like one that threw nothing in particular. The
+        // call is answered by the end of the extension, which says why.
+        if matches!(message, FromIsolate::Reply { .. }) && self.0.terminator.reason().is_some() {
+            return;
+        }
         let FromIsolate::Log(record) = &message else { return self.0.outbox.send(message) };
         match self.0.rate.admit(count_lines(&record.text)) {
             Admission::Admit => self.0.outbox.send(message),
@@ -200,6 +205,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::message::EndReason;
 
     #[test]
     fn a_burst_is_kept_and_what_is_more_is_dropped_and_counted() {
@@ -250,6 +256,24 @@ mod tests {
         assert_eq!(rate.admit_at(flood - 1, now), Admission::Drop);
         let later = now + LOG_QUIET;
         assert_eq!(rate.admit_at(LOG_BURST_LINES + 10, later), Admission::Drop);
+    }
+
+    #[test]
+    fn a_terminated_extension_replies_to_no_call() {
+        let (outbox, terminator) = (Outbox::default(), Terminator::default());
+        let replies = Arc::new(Mutex::new(Vec::new()));
+        let sent = replies.clone();
+        outbox.connect(Box::new(move |message| {
+            if let FromIsolate::Reply { call, .. } = message {
+                sent.lock().unwrap().push(call);
+            }
+        }));
+        let gate = LogGate::new(outbox, terminator.clone());
+        let reply = |call| FromIsolate::Reply { call, result: Ok("null".to_owned()) };
+        gate.send(reply(1));
+        terminator.terminate(EndReason::Stopped);
+        gate.send(reply(2));
+        assert_eq!(*replies.lock().unwrap(), [1]);
     }
 
     #[test]
