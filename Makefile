@@ -6,7 +6,7 @@
 #   CARGO_TARGET_DIR     where to build; not in the clone unless you say so
 #   JOBS, NICE           how many compilers `make v8` runs at a time (all cores), and how nicely (10)
 #   PREFIX               where `make install` puts bin/tenon
-#   TESTS=integration    leave unit tests out
+#   RUNS, LOAD           how often `make test-stress` runs the tests (10), beside how many busy processes (10)
 #   DURATION             how many seconds `make soak` takes, instead of 600
 #   OUT                  where `make bench` puts its page, instead of bench/ in the target folder
 #   ARGS                 more arguments for test, demo, bench and soak
@@ -14,7 +14,7 @@
 .DEFAULT_GOAL := help
 # The steps share one target folder, so side by side they would only wait for cargo's lock.
 .NOTPARALLEL:
-.PHONY: help demo test build bench soak lint types fmt setup engine v8 install tools
+.PHONY: help demo test test-stress build bench soak lint types fmt setup engine v8 install tools
 
 ifneq ($(filter-out v8 quickjs,$(ENGINE)),)
 $(error ENGINE=$(ENGINE): the engines are v8 and quickjs)
@@ -28,13 +28,16 @@ engine = $(eval engine := $$(shell $$(settings) scripts/engine.sh || echo none))
 
 help: ## Show this list
 	@echo 'usage: make TARGET [ENGINE=v8|quickjs] [ARGS=...]'
-	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1	\2/p' Makefile | while IFS='	' read -r name what; do printf '  %-9s%s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1	\2/p' Makefile | while IFS='	' read -r name what; do printf '  %-12s%s\n' "$$name" "$$what"; done
 
 demo: build ## Build, then watch extensions load, answer calls and fail safely
 	@scripts/task.sh demo $(engine) $(ARGS)
 
 test: build ## Build, then run all tests
 	@scripts/task.sh test $(engine) $(ARGS)
+
+test-stress: build ## Build, then run all tests RUNS times beside LOAD busy processes; how often each failed
+	@RUNS='$(RUNS)' LOAD='$(LOAD)' scripts/task.sh test-stress $(engine) $(ARGS)
 
 build: setup ## Build tenon; the last line is the path of the binary
 	@scripts/task.sh build $(engine)

@@ -49,23 +49,22 @@ case $task in
     printf '%s\n' "$TENON_BIN"
     ;;
 
-  test)
+  test | test-stress)
+    # Spelt out to leave examples and documentation tests out: each would link the engine again. The lints check
+    # that examples compile.
+    selection+=(--lib --bins --tests)
     if cargo nextest --version >/dev/null 2>&1; then
       run=(cargo nextest run)
-      targets=()
     else
-      run=(cargo test)
-      # Spelt out to leave documentation tests out: each would link the engine again.
-      targets=(--lib --bins --tests --examples)
+      [ "$task" = test ] || die "make test-stress needs cargo-nextest: run 'cargo install cargo-nextest'"
+      run=(cargo test --no-fail-fast)
     fi
-    # Unit tests say little about an engine, and each crate with some is one more program to link.
-    if [ "${TESTS:-}" = integration ]; then targets=(--test '*'); fi
-    selection+=(${targets[@]+"${targets[@]}"})
     # Only compiling is nice: tests have deadlines.
     nice "${run[@]}" "${selection[@]}" --no-run
-    if [ "${CI:-}" = true ]; then run+=(--no-fail-fast); fi
-    if [ "${CI:-}" = true ] && [ "${run[1]}" = nextest ]; then run+=(--profile ci); fi
-    "${run[@]}" "${selection[@]}" "$@"
+    if [ "$task" = test ]; then exec "${run[@]}" "${selection[@]}" "$@"; fi
+    has python3 || die 'make test-stress needs python3'
+    exec python3 -B scripts/stress.py "${RUNS:-10}" "${LOAD:-10}" "$CARGO_TARGET_DIR/nextest/stress/junit.xml" \
+      "${run[@]}" --profile stress "${selection[@]}" "$@"
     ;;
 
   lint)
