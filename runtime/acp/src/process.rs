@@ -105,7 +105,11 @@ impl AgentProcess {
     /// Ends it: waits a little, since its standard input was closed before, then asks by SIGTERM, then kills.
     /// Returns when nothing of it is left. Whoever calls while another does waits for the same.
     pub async fn stop(&self) {
-        self.0.stopped.get_or_init(|| self.end()).await;
+        self.stop_within(STDIN_GRACE, TERM_GRACE).await;
+    }
+
+    async fn stop_within(&self, stdin_grace: Duration, term_grace: Duration) {
+        self.0.stopped.get_or_init(|| self.end(stdin_grace, term_grace)).await;
     }
 
     /// Kills it and everything in its process group.
@@ -113,12 +117,12 @@ impl AgentProcess {
         self.0.kill();
     }
 
-    async fn end(&self) {
-        if self.exited_within(STDIN_GRACE).await {
+    async fn end(&self, stdin_grace: Duration, term_grace: Duration) {
+        if self.exited_within(stdin_grace).await {
             return;
         }
         self.0.reach.terminate();
-        if self.exited_within(TERM_GRACE).await {
+        if self.exited_within(term_grace).await {
             return;
         }
         self.0.kill();
@@ -279,6 +283,9 @@ mod tests {
 
     use super::*;
 
+    /// More than any agent here takes, however few processors it gets.
+    const LONG: Duration = Duration::from_secs(60);
+
     struct Agent {
         process: AgentProcess,
         stdin: Option<ChildStdin>,
@@ -359,7 +366,7 @@ mod tests {
         let mut agent = Agent::start("trap 'exit 9' TERM; echo ready; cat; exit 0");
         agent.line().await;
         drop(agent.stdin.take());
-        agent.process.stop().await;
+        agent.process.stop_within(LONG, LONG).await;
         assert_eq!(agent.process.has_exited().as_deref(), Some("exit code 0"));
     }
 
@@ -369,7 +376,7 @@ mod tests {
             Agent::start("trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done");
         agent.line().await;
         drop(agent.stdin.take());
-        agent.process.stop().await;
+        agent.process.stop_within(Duration::ZERO, LONG).await;
         assert_eq!(agent.process.has_exited().as_deref(), Some("exit code 9"));
     }
 
@@ -382,7 +389,7 @@ mod tests {
         let (first, second) = (agent.process.clone(), agent.process.clone());
         // Both wait for the same end.
         tokio::join!(first.stop(), second.stop());
-        assert_eq!(agent.process.has_exited().as_deref(), Some("signal SIGKILL"));
+        assert_eq!(agent.process.exited().await, "signal SIGKILL");
         gone(&grandchild).await;
         agent.process.stop().await;
     }
