@@ -234,6 +234,7 @@ fn directory(what: &'static str, path: &Path) -> Result<PathBuf, LaunchError> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
 
     use tenon_host::config::Config;
     use tenon_host::config::agents::Credential;
@@ -287,6 +288,14 @@ mod tests {
                 program: "sh".into(),
                 args: vec!["-c".into(), script.into(), "agent".into(), "a b".into(), "$x".into()],
             })
+        }
+    }
+
+    /// Waits until a log ends with a text. The end of a process is told after a moment also when the disk, or the
+    /// thread that writes to it, takes longer.
+    async fn wait_for_log(file: &Path, end: &str) {
+        while !std::fs::read_to_string(file).is_ok_and(|log| log.ends_with(end)) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
@@ -467,14 +476,13 @@ mod tests {
         let launched = stage.script("echo one >&2; echo two >&2; exit 3").start().unwrap();
         assert_eq!(launched.process.exited().await, "exit code 3");
         assert_eq!(launched.process.last_stderr(), ["one", "two"]);
-        let log = std::fs::read_to_string(stage.at("home/logs/agents/script-s-1.log")).unwrap();
-        assert!(log.ends_with("one\ntwo\n"), "{log}");
+        wait_for_log(&stage.at("home/logs/agents/script-s-1.log"), "one\ntwo\n").await;
 
         let mut nameless = stage.script("echo three >&2");
         nameless.session_id = None;
         let process = nameless.start().unwrap().process;
         process.exited().await;
         let file = format!("home/logs/agents/script-{}.log", process.pid());
-        assert!(std::fs::read_to_string(stage.at(&file)).unwrap().ends_with("three\n"));
+        wait_for_log(&stage.at(&file), "three\n").await;
     }
 }
