@@ -188,7 +188,10 @@ async fn versions(known: &[Known]) -> Vec<Option<String>> {
             && !definition.version_args.is_empty()
         {
             let (program, args) = (program.clone(), definition.version_args.clone());
-            asked.spawn(async move { (place, version(&program, &args, VERSION_PATIENCE).await) });
+            asked.spawn(async move {
+                let patience = tokio::time::sleep(VERSION_PATIENCE);
+                (place, version(&program, &args, patience).await)
+            });
         }
     }
     let mut versions = vec![None; known.len()];
@@ -201,8 +204,13 @@ async fn versions(known: &[Known]) -> Vec<Option<String>> {
     versions
 }
 
-/// The version in the first line that a program prints, or the line; none if it takes too long, fails, or says nothing.
-async fn version(program: &Path, args: &[String], patience: Duration) -> Option<String> {
+/// The version in the first line that a program prints, or the line; none if it fails, says nothing, or has not ended
+/// when patience ends.
+async fn version(
+    program: &Path,
+    args: &[String],
+    patience: impl Future<Output = ()>,
+) -> Option<String> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // In a group of its own, so that what a wrapper has started ends with it.
@@ -210,15 +218,20 @@ async fn version(program: &Path, args: &[String], patience: Duration) -> Option<
     let group = child.id()?;
     let mut output = child.stdout.take()?.take(VERSION_BYTES);
     let mut said = Vec::new();
-    let ended = tokio::time::timeout(patience, async {
+    let ending = async {
         let _ = output.read_to_end(&mut said).await;
         drop(output);
         child.wait().await.is_ok_and(|status| status.success())
-    });
-    match ended.await {
-        Ok(true) => first_line(&said),
-        Ok(false) => None,
-        Err(_) => {
+    };
+    let ended = tokio::select! {
+        biased;
+        success = ending => Some(success),
+        () = patience => None,
+    };
+    match ended {
+        Some(true) => first_line(&said),
+        Some(false) => None,
+        None => {
             // SAFETY: only a number is passed. The child was not waited for, so the group is still its own.
             unsafe { libc::kill(-(group as i32), libc::SIGKILL) };
             let _ = child.wait().await;
@@ -305,16 +318,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_version_is_found_in_the_first_line_that_a_program_prints() {
-        let patience = Duration::from_secs(60);
+        let patience = || tokio::time::sleep(Duration::from_secs(60));
         let ask =
-            async |script: &str| version(Path::new("/bin/sh"), &shell(script), patience).await;
+            async |script: &str| version(Path::new("/bin/sh"), &shell(script), patience()).await;
         assert_eq!(ask("echo; echo 1.2.3 '(x)'; echo more").await.as_deref(), Some("1.2.3"));
         assert_eq!(ask("echo @a/some-agent 2.6.0").await.as_deref(), Some("2.6.0"));
         assert_eq!(ask("echo The Agent v1.0.102.").await.as_deref(), Some("v1.0.102"));
         assert_eq!(ask("echo nightly build").await.as_deref(), Some("nightly build"));
         assert_eq!(ask("echo 1.2.3; exit 1").await, None);
         assert_eq!(ask("true").await, None);
-        assert_eq!(version(Path::new("/no/such/program"), &[], patience).await, None);
+        assert_eq!(version(Path::new("/no/such/program"), &[], patience()).await, None);
     }
 
     #[tokio::test]
@@ -323,11 +336,14 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        // The child of the shell holds the pipe open; the reader gets to its end when it is gone.
+        // The child of the shell says that it is there, and holds the pipe open; the reader gets to its end when it is
+        // gone.
         let mut reader = tokio::net::unix::pipe::OpenOptions::new().open_receiver(&pipe).unwrap();
-        let script = format!("sleep 1000 > '{}' & wait", pipe.display());
-        let patience = Duration::from_millis(300);
-        assert_eq!(version(Path::new("/bin/sh"), &shell(&script), patience).await, None);
+        let script = format!("(echo; exec sleep 1000) > '{}' & wait", pipe.display());
+        let until_it_is_there = async {
+            reader.read_u8().await.unwrap();
+        };
+        assert_eq!(version(Path::new("/bin/sh"), &shell(&script), until_it_is_there).await, None);
         let mut rest = Vec::new();
         let ended = tokio::time::timeout(Duration::from_secs(60), reader.read_to_end(&mut rest));
         assert_eq!(ended.await.expect("nobody holds the pipe any more").unwrap(), 0);
