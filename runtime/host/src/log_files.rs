@@ -215,6 +215,14 @@ mod tests {
     /// 2026-01-31T12:34:56.789Z
     const TIME: u64 = 1_769_862_896_789;
 
+    /// How long to wait for what must be written: only a failing test waits so long.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// As [`LogFiles::flush`], but for a disk and a thread that take longer.
+    fn flush(logs: &LogFiles) {
+        logs.0.queue.wait(PATIENCE);
+    }
+
     fn line(text: &str) -> LogLine {
         LogLine { timestamp: TIME, level: LogLevel::Info, text: text.to_owned() }
     }
@@ -235,7 +243,7 @@ mod tests {
             logs.write(&file, &line(&number.to_string()));
             logs.write(&other, &line("other"));
         }
-        logs.flush();
+        flush(&logs);
         let text = std::fs::read_to_string(&file).unwrap();
         let expected: String =
             (0..100).map(|number| format!("2026-01-31T12:34:56.789Z INFO  {number}\n")).collect();
@@ -252,7 +260,7 @@ mod tests {
         logs.write(&file, &line("last words"));
         let queue = logs.0.queue.clone();
         drop(logs);
-        queue.wait(FLUSH_PATIENCE);
+        queue.wait(PATIENCE);
         assert!(std::fs::read_to_string(&file).unwrap().ends_with("last words\n"));
     }
 
@@ -314,10 +322,10 @@ mod tests {
                     for number in 0..LINES {
                         logs.write(&file, &line(&text(writer, number)));
                         if number % 50 == 0 {
-                            logs.flush();
+                            flush(&logs);
                         }
                     }
-                    logs.flush();
+                    flush(&logs);
                     assert_eq!(logs.problem(), None);
                 });
             }
@@ -343,11 +351,11 @@ mod tests {
         let logs = LogFiles::new(temp.path());
         let file = logs.file_for(Scope::User, "a", Path::new("/a"));
         logs.write(&file, &line("one"));
-        logs.flush();
+        flush(&logs);
         let problem = logs.problem().unwrap();
         assert!(problem.contains("user-a.log cannot be written"), "{problem}");
         logs.write(&file, &line("two"));
-        logs.flush();
+        flush(&logs);
         assert_eq!(logs.problem(), None);
     }
 }
