@@ -141,8 +141,15 @@ mod tests {
     fn a_threads_children_are_killed_but_not_detached_ones_or_anothers() {
         let mut other = Command::new("sleep").arg("60").spawn().unwrap();
         let (mut own, mut detached) = std::thread::spawn(|| {
-            let own = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+            let mut own = Command::new("sh")
+                .args(["-c", "sleep 60 & echo; wait"])
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
             let detached = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+            // One that the shell starts only now would be left behind.
+            let mut said = [0];
+            std::io::Read::read_exact(own.stdout.as_mut().unwrap(), &mut said).unwrap();
             kill_all(current_thread());
             (own, detached)
         })
