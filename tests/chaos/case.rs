@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use walkdir::WalkDir;
 
+use crate::world::GENEROUS;
+
 /// What `case.toml` says; see `hostile/README.md`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -107,7 +109,9 @@ impl Case {
 
     /// The user's configuration.
     pub fn configuration(&self) -> String {
-        let settings = toml::to_string(&self.config).expect("a table can be written");
+        let mut config: toml::Table = toml::from_str(GENEROUS).expect("a table");
+        config.extend(self.config.clone());
+        let settings = toml::to_string(&config).expect("a table can be written");
         format!("[extensions.culprit]\n{settings}")
     }
 

@@ -1,5 +1,7 @@
 //! Every case below `hostile`, beside an extension that behaves.
 
+use std::time::Duration;
+
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
 use serde_json::json;
@@ -36,6 +38,9 @@ await joinSession({ tools: [
   { name: "poke", description: "Answers too", handler: () => "poked" },
 ] });
 "#;
+
+/// Between two calls of the bystander during the attack.
+const BETWEEN_PINGS: Duration = Duration::from_millis(2);
 
 /// Calls of the bystander after the attack.
 const PINGS_AFTER: usize = 20;
@@ -84,6 +89,8 @@ async fn run(case: Case, engine: &'static str) {
     while !attack.is_finished() || pings == 0 {
         ping(&session, case.may_die).await;
         pings += 1;
+        // The culprit needs a processor too, to reach its limit.
+        tokio::time::sleep(BETWEEN_PINGS).await;
     }
     let result = attack.await.unwrap_or_else(|error| panic!("{}\n{error}", case.about));
     check(&case, engine, &session, result).await;

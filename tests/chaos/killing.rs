@@ -14,6 +14,7 @@ use tenon_host::tool::ResultType;
 use tenon_tests::Workspace;
 
 use crate::trial;
+use crate::world::GENEROUS;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::call;
@@ -165,7 +166,7 @@ async fn own_process() {
     let world = World::new();
     world.extension("alone", &worker("alone"));
     world.extension("shared", &versioned("version", 1));
-    world.config("[extensions.alone]\nisolation = \"own-process\"\n");
+    world.config(&format!("[extensions.alone]\nisolation = \"own-process\"\n{GENEROUS}"));
     let session = world.open(forgiving(&world)).await;
     let pid_of = |name: &str| session.find(name)[0].pid.unwrap();
     let (alone, shared) = (pid_of("alone"), pid_of("shared"));

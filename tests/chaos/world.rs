@@ -19,8 +19,9 @@ use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 use tenon_protocol::engine::Spare;
 
-/// How long something that must happen may take. It takes milliseconds, but the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(50);
+/// How long something that must happen may take. It takes milliseconds, but the machine may be busy, and code
+/// that keeps a processor busy has a low priority.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How often it is looked for.
 const POLL: Duration = Duration::from_millis(10);
@@ -30,6 +31,9 @@ const DEBOUNCE: Duration = Duration::from_millis(30);
 
 /// The first pause before an extension is started again.
 const RESTART_AFTER: Duration = Duration::from_millis(10);
+
+/// Limits that no test is about, in seconds and milliseconds: a busy machine must not reach them.
+pub const GENEROUS: &str = "start-deadline-s = 600\nhook-deadline-ms = 600000\n";
 
 /// See the module.
 pub struct World {
@@ -47,6 +51,7 @@ impl World {
         // The repository ends here, wherever temporary folders are.
         std::fs::create_dir_all(world.cwd().join(".git")).unwrap();
         std::fs::create_dir_all(world.home()).unwrap();
+        world.config("");
         world
     }
 
@@ -84,9 +89,14 @@ impl World {
 
     /// Writes an extension's entry file at one go: nobody ever sees half of it.
     pub fn replace(&self, name: &str, source: &str) {
+        self.replace_file(name, "extension.mjs", source);
+    }
+
+    /// The same for another file of an extension.
+    pub fn replace_file(&self, name: &str, file: &str, text: &str) {
         let new = self.root().join(format!("{name}.new"));
-        std::fs::write(&new, source).unwrap();
-        std::fs::rename(new, self.folder(name).join("extension.mjs")).unwrap();
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.folder(name).join(file)).unwrap();
     }
 
     /// Makes an empty file in the working directory, for extensions that wait for it.
@@ -106,8 +116,9 @@ impl World {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Writes the user's configuration.
+    /// Writes the user's configuration. Extensions that it says nothing about have generous limits.
     pub fn config(&self, text: &str) {
+        let text = format!("{text}\n[extensions.\"*\"]\n{GENEROUS}");
         std::fs::write(self.home().join("config.toml"), text).unwrap();
     }
 

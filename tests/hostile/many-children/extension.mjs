@@ -20,7 +20,7 @@ await joinSession({
           errors.add(error.message);
         }
       }
-      await new Promise((resolve) => setTimeout(resolve, 10_000));
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
       return `${started} started: ${[...errors].join("; ")}`;
     },
   }],
