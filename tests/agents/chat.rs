@@ -11,7 +11,7 @@ use tenon_tests::Workspace;
 
 use crate::client::PATIENCE;
 use crate::cycles::MARK;
-use crate::cycles::marked;
+use crate::cycles::are_there;
 use crate::cycles::nothing_remains;
 use crate::pty::Terminal;
 use crate::trial;
@@ -416,7 +416,7 @@ async fn ended() {
     let workspace = workspace().env(MARK, &mark);
     let mut chat = chat(&workspace);
     chat.does("@spawn-orphan");
-    assert!(marked(&mark).len() >= 4, "{:#?}", marked(&mark));
+    are_there(&mark, 4).await;
     leave(&mut chat);
     nothing_remains(&mark).await;
 }
@@ -431,7 +431,7 @@ async fn hung_up() {
             chat.keys("@say begun\\\r@say \\\r@wait 600000\r");
             chat.sees("\nbegun");
         }
-        assert!(marked(&mark).len() >= 4, "{:#?}", marked(&mark));
+        are_there(&mark, 4).await;
         chat.hang_up();
         chat.ends();
         nothing_remains(&mark).await;

@@ -17,7 +17,7 @@ use tokio::process::Child;
 use tokio::sync::watch;
 
 /// How long something may take that takes milliseconds on an idle machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Waits for something that must happen.
 pub async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use tenon_tests::Workspace;
 
+use crate::client::PATIENCE;
 use crate::client::patiently;
 use crate::trial;
 
@@ -50,8 +51,20 @@ pub async fn nothing_remains(mark: &str) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    if tokio::time::timeout(Duration::from_secs(30), gone).await.is_err() {
+    if tokio::time::timeout(PATIENCE, gone).await.is_err() {
         panic!("these remain: {:#?}", marked(mark));
+    }
+}
+
+/// Waits until so many processes carry the mark. One that is being started may not show it yet.
+pub async fn are_there(mark: &str, least: usize) {
+    let there = async {
+        while marked(mark).len() < least {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if tokio::time::timeout(PATIENCE, there).await.is_err() {
+        panic!("only these are there: {:#?}", marked(mark));
     }
 }
 
@@ -132,7 +145,7 @@ async fn killed_front() {
     let client = crate::client::Client::with_demo(&workspace).await;
     let session = client.open(&workspace).await;
     client.prompt(&session, "@spawn-orphan\n@say begun").await.unwrap();
-    assert!(marked(&mark).len() >= 4, "{:#?}", marked(&mark));
+    are_there(&mark, 4).await;
     // SAFETY: the process is ours and has not been waited for.
     unsafe { libc::kill(client.pid() as i32, libc::SIGKILL) };
     nothing_remains(&mark).await;

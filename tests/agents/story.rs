@@ -89,9 +89,15 @@ fn is_greeting(kind: &str, data: &Value) -> bool {
     kind == "agent.commands_changed" && data["commands"][0]["name"] == "shout"
 }
 
+/// What every case has configured. Extensions are loaded when the agent says so, and not also whenever a busy
+/// machine leaves the time for it; and nobody is too late.
+const SETTINGS: &str = "[reload]\nwatch = \"off\"\n\n\
+    [extensions.\"*\"]\nstart-deadline-s = 600\nhook-deadline-ms = 600000\n\n";
+
 /// The workspace of a case: every folder with an entry file is an extension.
 fn stage(case: &Path) -> Workspace {
     let mut workspace = Workspace::new();
+    workspace.home_file("config.toml", SETTINGS);
     for entry in std::fs::read_dir(case).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -100,7 +106,7 @@ fn stage(case: &Path) -> Workspace {
         } else if name == "config.toml" {
             let text = std::fs::read_to_string(&path).unwrap();
             let text = text.replace("[TENON]", &tenon_tests::tenon().to_string_lossy());
-            workspace.home_file("config.toml", text);
+            workspace.home_file("config.toml", format!("{SETTINGS}{text}"));
         }
     }
     workspace
