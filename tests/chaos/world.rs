@@ -32,7 +32,7 @@ const DEBOUNCE: Duration = Duration::from_millis(30);
 /// The first pause before an extension is started again.
 const RESTART_AFTER: Duration = Duration::from_millis(10);
 
-/// Limits that no test is about, in seconds and milliseconds: a busy machine must not reach them.
+/// Limits of an extension that no test is about unless it sets them: a busy machine must not reach them.
 pub const GENEROUS: &str = "start-deadline-s = 600\nhook-deadline-ms = 600000\n";
 
 /// See the module.

@@ -18,8 +18,11 @@ use crate::stage::Stage;
 use crate::text;
 use crate::updating;
 
-/// How long a case may take. They take milliseconds.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long a case may take. They take milliseconds, but the machine may be busy.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Limits that no case is about unless it sets them: a busy machine must not reach them.
+const GENEROUS: [(&str, i64); 2] = [("start-deadline-s", 600), ("hook-deadline-ms", 600_000)];
 
 /// Set in the process that a case with an environment of its own runs in.
 const OWN_PROCESS: &str = "TENON_SPEC_OWN_PROCESS";
@@ -152,7 +155,7 @@ impl Case {
                 _ => add_extension(&path, &project)?,
             }
         }
-        Ok(())
+        be_generous(&folders.home.join("config.toml"))
     }
 }
 
@@ -185,6 +188,31 @@ impl Folders {
             (path(&self.root), "[ROOT]"),
         ]
     }
+}
+
+/// Adds generous limits to a configuration, wherever it has none of its own.
+fn be_generous(file: &Path) -> Result<(), String> {
+    // Most cases have none.
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let mut config: toml::Table = toml::from_str(&text).map_err(|error| error.to_string())?;
+    let mut extensions = match config.remove("extensions") {
+        Some(toml::Value::Table(extensions)) => extensions,
+        _ => toml::Table::new(),
+    };
+    if !extensions.contains_key("*") {
+        extensions.insert("*".to_owned(), toml::Value::Table(toml::Table::new()));
+    }
+    for (_, settings) in extensions.iter_mut() {
+        let Some(settings) = settings.as_table_mut() else { continue };
+        for (name, value) in GENEROUS {
+            if !settings.contains_key(name) {
+                settings.insert(name.to_owned(), toml::Value::Integer(value));
+            }
+        }
+    }
+    config.insert("extensions".to_owned(), toml::Value::Table(extensions));
+    let text = toml::to_string(&config).map_err(|error| error.to_string())?;
+    std::fs::write(file, text).map_err(|error| error.to_string())
 }
 
 fn panic_of(thread: std::thread::JoinHandle<()>) -> String {

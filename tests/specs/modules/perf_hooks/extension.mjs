@@ -23,7 +23,7 @@ async function check() {
   await wait(20);
   performance.mark("end");
   const measure = performance.measure("span", "start", "end");
-  assert.ok(measure.duration >= 19 && measure.duration < 10_000, `${measure.duration} ms`);
+  assert.ok(measure.duration >= 19 && measure.duration < 600_000, `${measure.duration} ms`);
   assert.deepEqual(performance.getEntriesByName("start")[0].detail, { why: "spec" });
   const entries = await heard;
   assert.ok(entries.includes("mark start"), entries.join());

@@ -20,13 +20,14 @@ async function check() {
   clearTimeout(cleared[0]);
   clearInterval(cleared[1]);
   clearImmediate(cleared[2]);
-  setTimeout(note, 60, "third");
+  // Far enough apart for a pause between these two lines.
+  setTimeout(note, 1000, "third");
   setTimeout(note, 30, "second", "with", "arguments");
   setImmediate(note, "first");
   const start = performance.now();
-  await after(90);
+  await after(1000);
   // One millisecond of rounding is what node allows itself, too.
-  same("the time that passed", performance.now() - start >= 89, true);
+  same("the time that passed", performance.now() - start >= 999, true);
   same("the order", fired, ["first", "second with arguments", "third"]);
 
   let ticks = 0;
@@ -50,7 +51,8 @@ async function check() {
       process.nextTick(() => order.push("tick"));
       queueMicrotask(() => order.push("microtask"));
       order.push("now");
-      setTimeout(resolve, 50);
+      const until = () => (order.length === 5 ? resolve() : setTimeout(until, 5));
+      until();
     });
   });
   same("what comes before what", order.slice(0, 3), ["now", "tick", "microtask"]);
