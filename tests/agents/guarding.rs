@@ -411,10 +411,14 @@ async fn not_sent() {
         })
         .await;
         client.connection.notify("session/cancel", json!({ "sessionId": session })).await.unwrap();
+        // One thing after the other is read: when this is refused, the turn has been cancelled.
+        let nothing = json!({ "sessionId": session });
+        client.request("session/prompt", nothing).await.unwrap_err();
+        workspace.home_file("go", "");
     };
     let (answer, ()) = tokio::join!(prompt, cancel);
     assert_eq!(answer.unwrap()["stopReason"], "cancelled");
-    workspace.home_file("go", "");
+    assert!(!client.said(&session).contains("begun"), "{}", client.said(&session));
     let answer = client.prompt(&session, "@say still there").await.unwrap();
     assert_eq!(answer["stopReason"], "end_turn");
     assert!(!client.said(&session).contains("begun"), "{}", client.said(&session));
