@@ -1,10 +1,11 @@
 """stress.py RUNS LOAD REPORT COMMAND...: runs the tests again and again on a busy machine.
 
 LOAD processes compute all the time while COMMAND, a `cargo nextest run` that writes its JUnit report to REPORT, runs
-RUNS times. What a run printed is kept beside the report if one of its tests failed. The end is a table of the tests
+RUNS times. A line for each run says how it ended, and the load average of the last five minutes. What a run printed is kept beside the report if one of its tests failed. The end is a table of the tests
 that failed and how often. Exits with 1 if any did.
 """
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def run_once(number, report, command, printed):
 
 def main(runs, load, report, command):
     runs, load, report = int(runs), int(load), pathlib.Path(report)
+    report.parent.mkdir(parents=True, exist_ok=True)
     failures, began = Counter(), time.monotonic()
     burners = busy(load)
     try:
@@ -66,8 +68,9 @@ def main(runs, load, report, command):
             else:
                 printed.unlink()
                 where = ""
-            took = show_time(time.monotonic() - start)
-            print(f"run {number}/{runs}: {ran - len(failed)} passed, {len(failed)} failed, {took}{where}", flush=True)
+            took, average = show_time(time.monotonic() - start), os.getloadavg()[1]
+            passed = ran - len(failed)
+            print(f"run {number}/{runs}: {passed} passed, {len(failed)} failed, {took}, load {average:.0f}{where}", flush=True)
     finally:
         for burner in burners:
             burner.kill()

@@ -36,6 +36,9 @@ pub struct Case {
     pub again: u32,
     /// What must be in its log.
     pub log: Option<String>,
+    /// Whether the thread of the load that was ended must end, too.
+    #[serde(default)]
+    pub thread_ends: bool,
     /// What the user has configured for the extension.
     #[serde(default)]
     pub config: toml::Table,

@@ -102,6 +102,10 @@ async fn run(case: Case, engine: &'static str) {
     if let Some(wanted) = &case.log {
         until(&format!("the log says {wanted}"), || logged(&session, wanted)).await;
     }
+    if case.thread_ends {
+        until("one thread is left, of the new load", || threads(&hosts, "project:culprit") == 1)
+            .await;
+    }
     if case.may_die {
         until_info(&session, "bystander", "running", |info| info.status == Status::Running).await;
     } else {
@@ -120,6 +124,14 @@ async fn ping(session: &Session, may_die: bool) {
     } else {
         assert_eq!(answer(session, "ping").await, "pong");
     }
+}
+
+/// How many threads of these processes have a name.
+fn threads(processes: &[u32], name: &str) -> usize {
+    let folders = processes.iter().map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")));
+    let threads = folders.flatten().flatten().flatten();
+    let names = threads.map(|thread| std::fs::read_to_string(thread.path().join("comm")));
+    names.filter(|found| found.as_ref().is_ok_and(|found| found.trim() == name)).count()
 }
 
 fn logged(session: &Session, wanted: &str) -> bool {

@@ -31,7 +31,7 @@ const PROTOCOL_VERSION: u64 = 1;
 pub const START_DEADLINE: Duration = Duration::from_secs(120);
 
 /// How long after its end of output an agent's exit is waited for, to say how it ended.
-const EXIT_PATIENCE: Duration = Duration::from_secs(2);
+const EXIT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most of an agent's further words about an error that a message carries, in characters. Some send the
 /// whole request back.

@@ -52,8 +52,9 @@ use socket::SocketFile;
 pub const SERVER_NAME: &str = "tenon";
 
 /// How long the answer to a call in which the list of tools changed waits for clients to list it again. Those
-/// that list again do so within a second; some list only after the answer, and wait for nothing here.
-pub const RELIST_PATIENCE: Duration = Duration::from_millis(1500);
+/// that list again do so within a second unless the machine is busy; some list only after the answer, and wait for
+/// nothing here.
+pub const RELIST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The longest message of a client, in bytes. The arguments of a tool are a file at most.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -39,7 +39,7 @@ pub const COMMAND: &str = "agent-guard";
 
 /// How long the guard goes on to kill. Who is alive then cannot be killed: it waits for a device, or has
 /// become somebody else.
-pub const KILL_PATIENCE: Duration = Duration::from_secs(2);
+pub const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often it looks for who was started while the others were killed.
 const KILL_ROUND: Duration = Duration::from_millis(20);

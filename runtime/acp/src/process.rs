@@ -19,7 +19,7 @@ use crate::stderr_log::Tail;
 
 /// How long an agent may take to end when its standard input is closed. Most do so at once, but what they clean up
 /// takes its time on a busy machine.
-pub const STDIN_GRACE: Duration = Duration::from_secs(3);
+pub const STDIN_GRACE: Duration = Duration::from_secs(5);
 
 /// How long an agent may take to end when it was asked to by SIGTERM; then it is killed.
 pub const TERM_GRACE: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ const KILL_PATIENCE: Duration = guard::KILL_PATIENCE.saturating_add(Duration::fr
 
 /// How long the last words of a process may take after its end. Something that it has started may have its
 /// standard error, and live on.
-const LAST_WORDS_PATIENCE: Duration = Duration::from_millis(500);
+const LAST_WORDS_PATIENCE: Duration = Duration::from_secs(3);
 
 /// A running agent. When the last clone is gone the agent and everything in its process group is killed.
 #[derive(Clone)]

@@ -72,11 +72,14 @@ pub fn kill_even_detached(_thread: i32) {}
 
 #[cfg(target_os = "linux")]
 fn kill_tree(process: i32) {
-    // Children first: once their parent is gone they are somebody else's.
-    children_of_all_threads(process).into_iter().for_each(kill_tree);
     // SAFETY: kill takes two integers. The process is our own descendant and has not been waited
     // for, so its number cannot have been given to another.
-    unsafe { libc::kill(process, libc::SIGKILL) };
+    let send = |signal| unsafe { libc::kill(process, signal) };
+    // One that is stopped starts no more children while they are listed.
+    send(libc::SIGSTOP);
+    // Children first: once their parent is gone they are somebody else's.
+    children_of_all_threads(process).into_iter().for_each(kill_tree);
+    send(libc::SIGKILL);
 }
 
 #[cfg(target_os = "linux")]

@@ -261,6 +261,7 @@ impl Driver<'_> {
             Poll::Pending
         })
         .await;
+        self.terminator.notice();
         let reason = self.finish(reason).await;
         self.report_loaded();
         self.with_sources(reason)
@@ -449,7 +450,10 @@ impl Driver<'_> {
             }
         }
         #[cfg(feature = "quickjs")]
-        self.close_handles().await;
+        {
+            self.terminator.notice();
+            self.close_handles().await;
+        }
         reason
     }
 

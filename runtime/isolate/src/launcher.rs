@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use crate::background;
 use crate::engine::EngineError;
 use crate::limits::HEAP_BYTES;
+use crate::limits::STARVED_GRACE;
 use crate::limits::TERMINATE_GRACE;
 use crate::message::EndReason;
 use crate::message::FromIsolate;
@@ -229,17 +230,20 @@ impl Isolate {
     }
 
     fn end_by_force(&self) -> impl Future<Output = ()> + Send + 'static {
-        let patience = self.stop_deadline + TERMINATE_GRACE;
-        let (terminator, mut ended) = (self.terminator.clone(), self.ended.clone());
+        let (deadline, terminator) = (self.stop_deadline, self.terminator.clone());
+        let mut ended = self.ended.clone();
         async move {
-            // An error means that the thread is gone, which is what we wait for.
-            if tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await.is_err() {
-                let reason = "it did not stop in time".to_owned();
-                terminator.terminate(EndReason::Terminated { reason });
-                // A thread inside a blocking system call cannot be interrupted. It ends when the call
-                // returns; nobody waits for it.
-                let _ = tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await;
+            tokio::select! {
+                // An error means that the thread is gone, which is what we wait for.
+                _ = ended.wait_for(|ended| *ended) => return,
+                () = overdue(deadline, &terminator) => {}
             }
+            let reason = "it did not stop in time".to_owned();
+            terminator.terminate(EndReason::Terminated { reason });
+            // A thread inside a blocking system call cannot be interrupted. It ends when the call returns;
+            // nobody waits for it.
+            let patience = deadline + TERMINATE_GRACE;
+            let _ = tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await;
         }
     }
 
@@ -261,6 +265,18 @@ impl Isolate {
     /// Ends the isolate now, giving the reason.
     pub fn terminate(&self, reason: &str) {
         self.terminator.terminate(EndReason::Terminated { reason: reason.to_owned() });
+    }
+}
+
+/// Waits until an isolate that was told to stop is overdue. One that had no processor has some more time.
+async fn overdue(deadline: Duration, terminator: &Terminator) {
+    let used = terminator.cpu_time();
+    tokio::time::sleep(deadline + TERMINATE_GRACE).await;
+    let starved_until = tokio::time::Instant::now() + STARVED_GRACE;
+    while terminator.cpu_time().saturating_sub(used) < deadline
+        && tokio::time::Instant::now() < starved_until
+    {
+        tokio::time::sleep(TERMINATE_GRACE).await;
     }
 }
 

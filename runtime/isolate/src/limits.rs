@@ -6,8 +6,9 @@ pub use tenon_protocol::limits::*;
 
 use crate::message::Breach;
 
-/// How long the end of an isolate waits for output that is still in its pipe.
-pub const DRAIN_DEADLINE: Duration = Duration::from_millis(100);
+/// How long the end of an isolate waits for output that is still in its pipe. It takes that long only if a detached
+/// child keeps the pipe open.
+pub const DRAIN_DEADLINE: Duration = Duration::from_secs(2);
 
 /// What is added, once, to a heap that reached its limit, so that the engine can finish the allocation it
 /// is in and unwind, instead of aborting the process. It is room, not memory: termination is under way.
@@ -62,9 +63,12 @@ pub const MAX_ENDED: Option<usize> = Some(32);
 /// The most frames of a stack that are kept; more are not read by anybody.
 pub const STACK_FRAMES: usize = 20;
 
-/// How long an isolate that was terminated for a limit may take to end before it is given up: its thread is
-/// in native code or a system call that does not return, and the session must not wait for it.
+/// CPU time that an isolate which was terminated for a limit may take to end before it is given up: its thread is
+/// in native code that does not return, and the session must not wait for it.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(2);
+
+/// The same on the clock: its thread is in a system call that does not return, or does not get a processor.
+pub const GIVE_UP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// CPU time in which an isolate that reached a limit has to say where it stands before it is terminated
 /// without.

@@ -28,6 +28,7 @@ use crate::message::EndReason;
 use crate::message::FromIsolate;
 use crate::message::IsolateLimits;
 use crate::message::IsolateUsage;
+use crate::priority;
 use crate::watchdog;
 use crate::watchdog::Heartbeat;
 use crate::watchdog::Signs;
@@ -60,6 +61,10 @@ struct State {
     reason: Option<EndReason>,
     /// No JavaScript of the extension's own thread runs any more.
     is_over: bool,
+    /// It is terminated again and again.
+    is_insisted_on: bool,
+    /// Its thread has noticed that.
+    is_noticed: bool,
     end_is_told: bool,
     start_is_over: bool,
     start_is_held: bool,
@@ -79,6 +84,23 @@ struct Place {
 /// How often an isolate that reached a limit is asked where it stands.
 const ASK_AGAIN: Duration = Duration::from_millis(25);
 
+/// How long a thread is waited for: some time on a processor, not on the clock, because a machine with much to do
+/// lets a busy thread wait; but not for ever.
+struct Patience<'a> {
+    terminator: &'a Terminator,
+    began: Instant,
+    used: Duration,
+    cpu: Duration,
+    wall: Duration,
+}
+
+impl Patience<'_> {
+    fn is_over(&self) -> bool {
+        let used = self.terminator.cpu_time().saturating_sub(self.used);
+        used >= self.cpu || self.began.elapsed() >= self.wall
+    }
+}
+
 struct Pending {
     breach: Breach,
     thread: i32,
@@ -91,7 +113,40 @@ impl Terminator {
         let Ok(mut state) = self.0.state.lock() else { return };
         state.end(reason);
         drop(state);
+        self.insist();
         self.end_workers_later();
+    }
+
+    /// Terminates the extension's own scripts again and again until its thread has noticed. Once is not enough:
+    /// some of Deno's ops catch a termination and throw `null` in its place, which the extension can catch too.
+    fn insist(&self) {
+        {
+            let Ok(mut state) = self.0.state.lock() else { return };
+            state.is_noticed = false;
+            if std::mem::replace(&mut state.is_insisted_on, true) {
+                return;
+            }
+        }
+        let inner = Arc::downgrade(&self.0);
+        background::spawn(async move {
+            loop {
+                tokio::time::sleep(ASK_AGAIN).await;
+                let Some(terminator) = Self::upgrade(&inner) else { return };
+                let Ok(mut state) = terminator.0.state.lock() else { return };
+                if state.is_over || state.is_noticed {
+                    state.is_insisted_on = false;
+                    return;
+                }
+                state.places.iter().filter(|place| !place.is_worker).for_each(Place::stop_scripts);
+            }
+        });
+    }
+
+    /// The extension's thread has noticed that it was terminated, and runs nothing more of the extension.
+    pub fn notice(&self) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.is_noticed = true;
+        }
     }
 
     /// The extension reached a limit: its stack is taken where it stands, and it is terminated.
@@ -115,27 +170,34 @@ impl Terminator {
             }
             state.pending = Some(Pending { breach, thread });
         }
+        // It was computing, so it may have a lower priority; to end, it needs a processor.
+        priority::restore(thread);
         self.ask_for_stack(thread);
         let terminator = self.clone();
         background::spawn(async move {
-            let (asked, used) = (Instant::now(), terminator.cpu_time());
-            // Time on a processor, not on the clock: a machine with much to do lets a busy thread wait.
-            while asked.elapsed() < limits::STACK_PATIENCE
-                && terminator.cpu_time().saturating_sub(used) < limits::STACK_GRACE
-            {
+            let asked = terminator.patience(limits::STACK_GRACE, limits::STACK_PATIENCE);
+            while !asked.is_over() {
                 tokio::time::sleep(ASK_AGAIN).await;
                 if !terminator.ask_for_stack(thread) {
                     break;
                 }
             }
             terminator.conclude(thread, String::new());
-            tokio::time::sleep(limits::GIVE_UP_AFTER).await;
+            let ends = terminator.patience(limits::GIVE_UP_AFTER, limits::GIVE_UP_PATIENCE);
+            while !ends.is_over() && !terminator.is_over() {
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
             terminator.give_up();
         });
     }
 
+    /// Patience with the extension's own thread that begins now.
+    fn patience(&self, cpu: Duration, wall: Duration) -> Patience<'_> {
+        Patience { terminator: self, began: Instant::now(), used: self.cpu_time(), cpu, wall }
+    }
+
     /// The CPU time of the extension's own thread.
-    fn cpu_time(&self) -> Duration {
+    pub fn cpu_time(&self) -> Duration {
         self.0.clock.get().map(|clock| clock.read()).unwrap_or_default()
     }
 
@@ -171,6 +233,7 @@ impl Terminator {
         state.end(EndReason::Limit(breach));
         state.stop_scripts(culprit);
         drop(state);
+        self.insist();
         self.end_workers_later();
     }
 
@@ -202,10 +265,15 @@ impl Terminator {
         }
         let inner = Arc::downgrade(&self.0);
         background::spawn(async move {
-            tokio::time::sleep(limits::TERMINATE_GRACE).await;
-            let Some(terminator) = Self::upgrade(&inner) else { return };
-            let Ok(state) = terminator.0.state.lock() else { return };
-            state.places.iter().filter(|place| place.is_worker).for_each(Place::stop_scripts);
+            loop {
+                tokio::time::sleep(limits::TERMINATE_GRACE).await;
+                let Some(terminator) = Self::upgrade(&inner) else { return };
+                let Ok(state) = terminator.0.state.lock() else { return };
+                if !has_workers(&state) {
+                    return;
+                }
+                state.places.iter().filter(|place| place.is_worker).for_each(Place::stop_scripts);
+            }
         });
     }
 

@@ -15,6 +15,13 @@ pub const STOP_DEADLINE: Duration = Duration::from_secs(1);
 /// How long after the stop deadline an isolate that does not answer is terminated from outside.
 pub const TERMINATE_GRACE: Duration = Duration::from_millis(250);
 
+/// How much longer that takes for one that has not used the CPU time which the stop deadline is meant to give it: on
+/// a machine with much to do it may have had no processor to say goodbye on.
+pub const STARVED_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the end of a session waits for extensions to take its last events.
+pub const LAST_EVENTS_DEADLINE: Duration = Duration::from_secs(3);
+
 /// The largest JavaScript heap of one extension. Extensions use 5 to 20 MB; a bundle with a parser
 /// in it uses 100.
 pub const HEAP_BYTES: usize = 512 * 1024 * 1024;

@@ -33,7 +33,7 @@ const HEARING: Duration = Duration::from_secs(60);
 
 /// How long what the agent says waits for extensions to hear of its tool calls, and the end of a turn that nobody
 /// wants any more. A hook that waits for the agent would otherwise wait for itself.
-const IN_ORDER: Duration = Duration::from_secs(1);
+const IN_ORDER: Duration = Duration::from_secs(5);
 
 /// The most tool calls of one turn that are watched. A turn with more is a flood.
 const MAX_WATCHED: usize = 10_000;

@@ -21,7 +21,7 @@ const META_IDS: [&str; 3] = ["claudecode/toolUseId", "callId", "toolCallId"];
 
 /// How long a call by MCP waits for its announcement by ACP, so that what the agent said and did before it comes
 /// before it.
-const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(1);
+const ANNOUNCEMENT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The same for an agent that has let one go unannounced.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(20);

@@ -28,7 +28,7 @@ use crate::output::Table;
 use crate::workspace;
 
 /// How long a program may take to say its version.
-const VERSION_PATIENCE: Duration = Duration::from_secs(3);
+const VERSION_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How much of what it says is read, in bytes.
 const VERSION_BYTES: u64 = 4 * 1024;

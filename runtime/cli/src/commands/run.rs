@@ -41,7 +41,7 @@ use crate::terminal::sanitise::clean;
 const START_QUIETLY: Duration = Duration::from_secs(1);
 
 /// How long extensions may take to hear that the session is idle, before nothing more is expected of them.
-const HEARING: Duration = Duration::from_secs(2);
+const HEARING: Duration = Duration::from_secs(10);
 
 /// What became known on the way, for the last line.
 #[derive(Default)]

@@ -1,10 +1,12 @@
 //! A hidden folder in which something is made ready before it gets its name.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::time::Instant;
 use std::time::SystemTime;
 
 /// How all of their names begin. What is being made ready lies one level deeper, so that nobody who looks
@@ -16,6 +18,12 @@ const PURPOSES: [&str; 3] = ["new", "install", "removed"];
 
 /// The age at which one is left over from a program that was killed. Nothing takes that long.
 const STALE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long the end of a folder waits for those who still write into it.
+const LAST_WRITERS: Duration = Duration::from_secs(2);
+
+/// How often it is tried meanwhile.
+const LAST_WRITERS_ROUND: Duration = Duration::from_millis(10);
 
 /// The random part of a name: two at once must not meet.
 const RANDOM_CHARS: usize = 12;
@@ -48,8 +56,15 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // Gone already, or swept later.
-        let _ = fs::remove_dir_all(&self.0);
+        let deadline = Instant::now() + LAST_WRITERS;
+        // A helper of a git that was ended may still write into it.
+        while let Err(error) = fs::remove_dir_all(&self.0) {
+            if error.kind() != ErrorKind::DirectoryNotEmpty || Instant::now() >= deadline {
+                // Gone already, or swept later.
+                return;
+            }
+            std::thread::sleep(LAST_WRITERS_ROUND);
+        }
     }
 }
 

@@ -239,6 +239,19 @@ impl HostProcess {
         report.map(|usage| usage.into_iter().collect()).unwrap_or_default()
     }
 
+    /// Waits until it has answered a question that is asked now.
+    pub async fn answers(&self) {
+        loop {
+            let request = self.number();
+            if self.ask(request, Order::Usage { request }, USAGE_DEADLINE).await.is_some() {
+                return;
+            }
+            if !self.is_alive() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
     /// Waits until the spare, if one is kept, is ready.
     pub async fn await_spare(&self) {
         let request = self.number();

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tenon_protocol::control::IsolateId;
 use tenon_protocol::control::Order;
 use tenon_protocol::limits::MAX_UNSENT_BYTES;
+use tenon_protocol::limits::STARVED_GRACE;
 use tenon_protocol::limits::TERMINATE_GRACE;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::FromIsolate;
@@ -25,10 +26,6 @@ use tokio::sync::Notify;
 use tokio::sync::watch;
 
 use super::process::HostProcess;
-
-/// How long a host that lost an isolate's socket has to be found dead. One that lives on has lost only
-/// the isolate.
-const DEATH_GRACE: Duration = Duration::from_secs(5);
 
 /// What is sent to an isolate that does not take it waits in a queue of limited length.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +108,7 @@ impl Remote {
         let _ = self.send(&ToIsolate::Stop);
         self.host.order(Order::ExpectEnd { isolate: self.id });
         // The host waits for its patience, twice where it has to use force.
-        let patience = (self.stop_deadline + TERMINATE_GRACE) * 2 + TERMINATE_GRACE;
+        let patience = (self.stop_deadline + TERMINATE_GRACE) * 2 + STARVED_GRACE;
         let mut ended = self.ended.clone();
         async move {
             // An error means that nobody listens any more, which is what we wait for. One that hangs in a
@@ -272,9 +269,14 @@ async fn cause(host: &HostProcess, slot: Slot, problem: Option<String>) -> EndRe
     if let Some(problem) = problem {
         return EndReason::Terminated { reason: problem };
     }
-    match tokio::time::timeout(DEATH_GRACE, host.died()).await {
-        Ok(death) => EndReason::HostDied { how: death.how, running: death.running.contains(&slot) },
-        Err(_) => EndReason::Terminated { reason: "its thread ended without a word".to_owned() },
+    tokio::select! {
+        death = host.died() => {
+            EndReason::HostDied { how: death.how, running: death.running.contains(&slot) }
+        }
+        // A host that answers has lost only the isolate.
+        () = host.answers() => {
+            EndReason::Terminated { reason: "its thread ended without a word".to_owned() }
+        }
     }
 }
 

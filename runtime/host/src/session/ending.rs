@@ -83,7 +83,7 @@ impl Session {
         }
         // The last events are often what an extension waits for; one that does not take them is not
         // waited for.
-        let _ = tokio::time::timeout(limits::STOP_DEADLINE, self.0.bus.drained()).await;
+        let _ = tokio::time::timeout(limits::LAST_EVENTS_DEADLINE, self.0.bus.drained()).await;
         self.stop_extensions().await;
         if let Some(agent) = &self.0.options.agent {
             agent.close().await;

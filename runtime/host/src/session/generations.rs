@@ -125,6 +125,9 @@ impl Session {
         stop.await;
         // One that hangs in a system call has not said its last word; nobody waits for it.
         let _ = tokio::time::timeout(STOP_DEADLINE, last_word.wait_for(|ended| *ended)).await;
+        if let Some((extension, Slot::Current)) = self.0.extensions.lock().of(peer) {
+            extension.fail_start();
+        }
         self.forget(peer);
         self.0.extensions.announce();
     }
@@ -313,6 +316,14 @@ impl Extension {
         self.info.failures = 0;
     }
 
+    /// The load that served, or was to, was told to stop: if it was to, it never will.
+    fn fail_start(&mut self) {
+        if self.info.status == Status::Starting {
+            let error = LoadError::new("it was stopped before it had joined", None);
+            self.info.fail(Status::Failed, error);
+        }
+    }
+
     /// The load that served, or was the first to, has ended.
     fn current_failed(
         &mut self,
@@ -324,10 +335,7 @@ impl Extension {
         let was_ready = self.info.status == Status::Running;
         let ready_at = self.current.as_ref().and_then(|load| load.ready_at);
         let Some(error) = error else {
-            if self.info.status == Status::Starting {
-                let error = LoadError::new("it was stopped before it had joined", None);
-                self.info.fail(Status::Failed, error);
-            }
+            self.fail_start();
             return Plan::Nothing;
         };
         self.info.fail(Status::Failed, error);

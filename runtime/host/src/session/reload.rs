@@ -39,7 +39,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const ANNOUNCE_AFTER: Duration = Duration::from_millis(250);
 
 /// How long a load may take to say whether it listens on a port. It has it at hand, unless it computes.
-const LISTENS_DEADLINE: Duration = Duration::from_secs(2);
+const LISTENS_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How often it is looked whether a load that has to make room has finished its calls.
 const ROOM_INTERVAL: Duration = Duration::from_millis(20);

@@ -39,10 +39,13 @@ pub struct Setting<'a> {
     pub restart_after: Option<Duration>,
 }
 
+/// Extensions may take their time to start: how long it takes is measured, not judged.
+const PATIENT: &str = "[extensions.\"*\"]\nstart-deadline-s = 600\n";
+
 impl Default for Setting<'_> {
     fn default() -> Self {
         Self {
-            config: "",
+            config: PATIENT,
             watch: false,
             record: false,
             spare: Spare::None,

@@ -44,7 +44,7 @@ await joinSession({
 "#;
 
 /// How long the demo waits for something that takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An agent at work on its own extensions.
 pub struct Author<'a>(pub &'a DemoAgent);

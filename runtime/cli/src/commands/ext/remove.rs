@@ -29,7 +29,7 @@ const SOURCE_CHARS: usize = 300;
 
 /// How long live sessions have to let go of it. They finish their calls first; what takes longer than this
 /// may leave a log with its last words.
-const LET_GO: Duration = Duration::from_secs(5);
+const LET_GO: Duration = Duration::from_secs(30);
 
 /// How often they are asked, and how long last words are on their way to the log.
 const ASK_EVERY: Duration = Duration::from_millis(200);
