@@ -1,8 +1,9 @@
 """stress.py RUNS LOAD REPORT COMMAND...: runs the tests again and again on a busy machine.
 
 LOAD processes compute all the time while COMMAND, a `cargo nextest run` that writes its JUnit report to REPORT, runs
-RUNS times. A line for each run says how it ended, and the load average of the last five minutes. What a run printed is kept beside the report if one of its tests failed. The end is a table of the tests
-that failed and how often. Exits with 1 if any did.
+RUNS times. A line for each run says how it ended, with the load average of the last five minutes. If a test failed,
+what the run printed is kept beside the report. The end is a table of the tests that failed and how often. Exits with 1
+if any did.
 """
 
 import os
@@ -54,7 +55,6 @@ def run_once(number, report, command, printed):
 
 def main(runs, load, report, command):
     runs, load, report = int(runs), int(load), pathlib.Path(report)
-    report.parent.mkdir(parents=True, exist_ok=True)
     failures, began = Counter(), time.monotonic()
     burners = busy(load)
     try:

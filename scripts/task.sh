@@ -63,8 +63,12 @@ case $task in
     nice "${run[@]}" "${selection[@]}" --no-run
     if [ "$task" = test ]; then exec "${run[@]}" "${selection[@]}" "$@"; fi
     has python3 || die 'make test-stress needs python3'
-    exec python3 -B scripts/stress.py "${RUNS:-10}" "${LOAD:-10}" "$CARGO_TARGET_DIR/nextest/stress/junit.xml" \
-      "${run[@]}" --profile stress "${selection[@]}" "$@"
+    # nextest would put its report into the clone.
+    store="$CARGO_TARGET_DIR/nextest"
+    mkdir -p "$store/stress"
+    { printf '[store]\ndir = "%s"\n\n' "$store" && cat .config/nextest.toml; } >"$store/stress.toml"
+    exec python3 -B scripts/stress.py "${RUNS:-10}" "${LOAD:-10}" "$store/stress/junit.xml" \
+      "${run[@]}" --config-file "$store/stress.toml" --profile stress "${selection[@]}" "$@"
     ;;
 
   lint)
