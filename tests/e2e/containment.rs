@@ -415,6 +415,8 @@ fn one_large_allocation_ends_that_extension_only() {
     let workspace = Workspace::new()
         .tool("grabs", "return String(new Array(1e8).fill(1).length)")
         .tool("stays", "return 'yes'");
+    // Filling the usual heap takes long on a busy machine.
+    workspace.home_file("config.toml", "[extensions.grabs]\nheap-mb = 64\n");
     let text = workspace.call("grabs", &json!({}))["textResultForLlm"].to_string();
     // Either the limit is noticed, or the engine refuses first.
     let ways = ["its heap reached the limit", "RangeError", "out of memory"];
