@@ -288,6 +288,10 @@ impl Driver<'_> {
         let id = loaded.map_err(|error| self.failure(&error))?;
         // Before it runs: if it takes the process with it, it is known what did.
         self.report_loaded();
+        // Nobody may want it any more.
+        if let Some(reason) = terminator.reason() {
+            return Err(reason);
+        }
         let _inside = turns.enter();
         Ok(Box::pin(self.worker.runtime.mod_evaluate(id)))
     }
@@ -434,7 +438,9 @@ impl Driver<'_> {
 
     /// Lets the extension say goodbye, if it still can.
     async fn finish(&mut self, reason: EndReason) -> EndReason {
-        if matches!(reason, EndReason::Stopped | EndReason::NoJoin { .. }) {
+        // One that was terminated says no goodbye.
+        let was_asked = self.terminator.reason().is_none();
+        if was_asked && matches!(reason, EndReason::Stopped | EndReason::NoJoin { .. }) {
             let deadline = Duration::from_millis(self.spec.limits.stop_deadline_ms);
             self.worker.runtime.op_state().borrow().borrow::<Bridge>().let_go();
             if self.deliver_sigterm() {

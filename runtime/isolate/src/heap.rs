@@ -6,6 +6,7 @@ use crate::children;
 use crate::limits;
 use crate::limits::HEAP_UNWIND_BYTES;
 use crate::memory::Allotment;
+use crate::terminator::HEAP_LIMIT;
 use crate::thread::Terminator;
 
 /// Terminates the isolate when its heap is full, instead of the process.
@@ -21,7 +22,7 @@ pub fn limit(runtime: &mut JsRuntime, bytes: usize, buffers: Allotment, terminat
             terminator.breach_buffers();
         } else {
             let allowed = format!("its heap reached the limit of {} MB", bytes / (1024 * 1024));
-            terminator.breach_on(children::current_thread(), limits::breach("heap-mb", allowed));
+            terminator.breach_on(children::current_thread(), limits::breach(HEAP_LIMIT, allowed));
         }
         if std::mem::replace(&mut has_room, true) { current } else { current + HEAP_UNWIND_BYTES }
     });

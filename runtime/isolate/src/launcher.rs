@@ -239,7 +239,7 @@ impl Isolate {
                 () = overdue(deadline, &terminator) => {}
             }
             let reason = "it did not stop in time".to_owned();
-            terminator.terminate(EndReason::Terminated { reason });
+            terminator.force(EndReason::Terminated { reason });
             // A thread inside a blocking system call cannot be interrupted. It ends when the call returns;
             // nobody waits for it.
             let patience = deadline + TERMINATE_GRACE;

@@ -70,6 +70,13 @@ pub const GIVE_UP_AFTER: Duration = Duration::from_secs(2);
 /// The same on the clock: its thread is in a system call that does not return, or does not get a processor.
 pub const GIVE_UP_PATIENCE: Duration = Duration::from_secs(5);
 
+/// CPU time in which the event loop of an isolate that is not wanted any more has to notice that before its scripts
+/// are stopped. QuickJS takes that long to load the platform.
+pub const NOTICE_GRACE: Duration = Duration::from_millis(500);
+
+/// The same on the clock.
+pub const NOTICE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// CPU time in which an isolate that reached a limit has to say where it stands before it is terminated
 /// without.
 pub const STACK_GRACE: Duration = Duration::from_millis(500);

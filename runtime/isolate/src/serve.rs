@@ -140,7 +140,7 @@ impl Orders {
     /// The next order; `None` when the session is gone.
     fn next(&mut self) -> std::io::Result<Option<Order>> {
         loop {
-            if let Some(Json(order)) = self.decoder.next().map_err(std::io::Error::other)? {
+            if let Some(Json(order)) = self.decoder.take().map_err(std::io::Error::other)? {
                 return Ok(Some(order));
             }
             match descriptors::receive(&self.control, self.decoder.room(), &mut self.files) {
@@ -265,7 +265,7 @@ async fn feed(socket: UnixStream, inbox: mpsc::UnboundedSender<ToIsolate>) {
     let Ok(mut socket) = tokio::net::UnixStream::from_std(socket) else { return };
     let mut decoder = Decoder::default();
     loop {
-        match decoder.next::<ToIsolate>() {
+        match decoder.take::<ToIsolate>() {
             Ok(Some(message)) => {
                 if inbox.send(message).is_err() {
                     return;

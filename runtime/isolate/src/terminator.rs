@@ -81,6 +81,9 @@ struct Place {
     is_measuring: Arc<AtomicBool>,
 }
 
+/// The limit of the heap, in the user's configuration.
+pub const HEAP_LIMIT: &str = "heap-mb";
+
 /// How often an isolate that reached a limit is asked where it stands.
 const ASK_AGAIN: Duration = Duration::from_millis(25);
 
@@ -110,19 +113,56 @@ impl Terminator {
     /// Terminates; the first reason given is the one that is reported, and a limit that was reached before
     /// is one.
     pub fn terminate(&self, reason: EndReason) {
+        self.end(reason);
+        let terminator = self.clone();
+        background::spawn(async move {
+            // An event loop notices by itself. It is let: to stop a script in the middle of loading one of the
+            // platform's own modules would end the process.
+            let notices = terminator.patience(limits::NOTICE_GRACE, limits::NOTICE_PATIENCE);
+            while !notices.is_over() && !terminator.has_noticed() {
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+            if !terminator.has_noticed() {
+                terminator.stop_scripts();
+            }
+        });
+    }
+
+    /// The same for one that had its time: its scripts are stopped at once.
+    pub fn force(&self, reason: EndReason) {
+        self.end(reason);
+        self.stop_scripts();
+    }
+
+    fn end(&self, reason: EndReason) {
         let Ok(mut state) = self.0.state.lock() else { return };
         state.end(reason);
         drop(state);
-        self.insist();
         self.end_workers_later();
     }
 
-    /// Terminates the extension's own scripts again and again until its thread has noticed. Once is not enough:
-    /// some of Deno's ops catch a termination and throw `null` in its place, which the extension can catch too.
+    /// Stops the extension's own scripts, wherever they are.
+    fn stop_scripts(&self) {
+        if let Ok(state) = self.0.state.lock() {
+            state.stop_own_scripts();
+        }
+        self.insist();
+    }
+
+    /// Whether the extension's thread has noticed that it was terminated, or has ended.
+    fn has_noticed(&self) -> bool {
+        self.0.state.lock().map_or(true, |state| state.is_over || state.is_noticed)
+    }
+
+    /// Stops the extension's own scripts again and again until its thread has noticed. Once is not enough on V8: some
+    /// of Deno's ops catch a termination and throw `null` in its place, which the extension can catch too. QuickJS
+    /// runs nothing more until the termination is taken back.
     fn insist(&self) {
+        if cfg!(feature = "quickjs") {
+            return;
+        }
         {
             let Ok(mut state) = self.0.state.lock() else { return };
-            state.is_noticed = false;
             if std::mem::replace(&mut state.is_insisted_on, true) {
                 return;
             }
@@ -137,7 +177,7 @@ impl Terminator {
                     state.is_insisted_on = false;
                     return;
                 }
-                state.places.iter().filter(|place| !place.is_worker).for_each(Place::stop_scripts);
+                state.stop_own_scripts();
             }
         });
     }
@@ -204,16 +244,16 @@ impl Terminator {
     /// Interrupts the isolate on the given thread to see where it stands, if it still matters.
     fn ask_for_stack(&self, thread: i32) -> bool {
         let Ok(state) = self.0.state.lock() else { return false };
-        if state.pending.is_none() {
-            return false;
-        }
+        let Some(pending) = &state.pending else { return false };
+        let is_urgent = pending.breach.limit == HEAP_LIMIT;
         if let Some(place) = state.place(thread) {
             let inner = Arc::downgrade(&self.0);
             interrupt::request(&place.handle, move |isolate| {
                 if let Some(terminator) = Self::upgrade(&inner) {
                     let stack = interrupt::stack(isolate);
-                    // Nothing of the extension is running, only the platform. It may be in a moment.
-                    if !stack.is_empty() {
+                    // Nothing of the extension is running, only the platform. It may be in a moment, and unless
+                    // memory runs out there is time to wait for that.
+                    if !stack.is_empty() || is_urgent {
                         terminator.conclude(thread, stack);
                     }
                 }
@@ -231,6 +271,7 @@ impl Terminator {
             breach.stack = stack;
         }
         state.end(EndReason::Limit(breach));
+        state.stop_own_scripts();
         state.stop_scripts(culprit);
         drop(state);
         self.insist();
@@ -318,7 +359,7 @@ impl Terminator {
                 return;
             }
             let deadline_ms = deadline.as_millis() as u64;
-            terminator.terminate(EndReason::NoJoin { deadline_ms });
+            terminator.force(EndReason::NoJoin { deadline_ms });
             tokio::time::sleep(limits::TERMINATE_GRACE).await;
             if !terminator.start_is_over() {
                 terminator.give_up();
@@ -486,10 +527,14 @@ impl State {
         // A synchronous child process would hold the thread as long as it runs.
         let kill = if too_many { children::kill_even_detached } else { children::kill_all };
         self.threads.iter().for_each(|&thread| kill(thread));
-        self.places.iter().filter(|place| !place.is_worker).for_each(Place::stop_scripts);
+        self.is_noticed = false;
         if let Some(waker) = self.wake.take() {
             waker.wake();
         }
+    }
+
+    fn stop_own_scripts(&self) {
+        self.places.iter().filter(|place| !place.is_worker).for_each(Place::stop_scripts);
     }
 
     fn stop_scripts(&self, thread: i32) {

@@ -77,7 +77,7 @@ impl Decoder {
     }
 
     /// The next whole message.
-    pub fn next<M: Message>(&mut self) -> Result<Option<M>, WireError> {
+    pub fn take<M: Message>(&mut self) -> Result<Option<M>, WireError> {
         let rest = &self.bytes[self.start..];
         let Some(length) = rest.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
@@ -248,7 +248,7 @@ mod tests {
         // Byte by byte: a message is given when its last byte has come, not before.
         for (index, byte) in frame.iter().enumerate() {
             decoder.room().push(*byte);
-            let next = decoder.next::<M>().unwrap();
+            let next = decoder.take::<M>().unwrap();
             assert_eq!(next.is_some(), index + 1 == frame.len());
             if let Some(next) = next {
                 assert_eq!(
@@ -311,9 +311,9 @@ mod tests {
     fn a_frame_that_is_too_long_or_no_message_is_refused() {
         let mut decoder = Decoder::default();
         decoder.room().extend_from_slice(&u32::MAX.to_le_bytes());
-        assert!(matches!(decoder.next::<ToIsolate>(), Err(WireError::TooLong(_))));
+        assert!(matches!(decoder.take::<ToIsolate>(), Err(WireError::TooLong(_))));
         let mut decoder = Decoder::default();
         decoder.room().extend_from_slice(&[2, 0, 0, 0, 99, 1]);
-        assert!(matches!(decoder.next::<ToIsolate>(), Err(WireError::Garbled(_))));
+        assert!(matches!(decoder.take::<ToIsolate>(), Err(WireError::Garbled(_))));
     }
 }

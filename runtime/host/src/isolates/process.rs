@@ -294,7 +294,7 @@ impl Watcher {
         let mut decoder = Decoder::default();
         let mut read = || -> std::io::Result<Option<Json<Report>>> {
             loop {
-                if let Some(report) = decoder.next().map_err(std::io::Error::other)? {
+                if let Some(report) = decoder.take().map_err(std::io::Error::other)? {
                     return Ok(Some(report));
                 }
                 let mut nothing = Vec::new();

@@ -238,7 +238,7 @@ async fn read(
     let mut decoder = Decoder::default();
     let mut last_word = false;
     let problem = loop {
-        match decoder.next::<FromIsolate>() {
+        match decoder.take::<FromIsolate>() {
             Ok(Some(message)) => {
                 last_word = matches!(message, FromIsolate::Ended(_));
                 receive(message);
