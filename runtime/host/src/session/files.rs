@@ -8,21 +8,39 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Session;
+use crate::beneath::Before;
+use crate::beneath::Beneath;
+use crate::beneath::BeneathError;
 use crate::hooks::lifecycle::SessionEnd;
 
 /// The largest file that is read or written through the session.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 
+/// The most files that a session may have. Extensions without any rights can write them, and must not fill the disk.
+const MAX_FILES: usize = 10_000;
+
+/// The most bytes that they may have together.
+const MAX_FILES_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The name of the plan in the session's folder.
+const PLAN: &str = "plan.md";
+
+/// The name of the folder of its files there.
+const FILES: &str = "files";
+
 impl Session {
     pub(super) fn plan_path(&self) -> PathBuf {
-        self.folder().join("plan.md")
+        self.folder().join(PLAN)
     }
 
     pub(super) fn read_plan(&self) -> Result<Value, String> {
         let path = self.plan_path();
-        match std::fs::read_to_string(&path) {
+        let read = Beneath::open(self.folder())
+            .map_err(BeneathError::from)
+            .and_then(|folder| folder.read(Path::new(PLAN), MAX_FILE_BYTES));
+        match read {
             Ok(content) => Ok(json!({ "exists": true, "content": content, "path": path })),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.is_missing() => {
                 Ok(json!({ "exists": false, "content": null, "path": path }))
             }
             Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
@@ -30,28 +48,34 @@ impl Session {
     }
 
     pub(super) fn write_plan(&self, content: &str) -> Result<Value, String> {
-        check_length("the plan", content.len() as u64)?;
+        check_length("the plan", content.len())?;
         let path = self.plan_path();
-        let operation = if path.exists() { "update" } else { "create" };
-        write(&path, content)?;
-        self.emit("session.plan_changed", json!({ "operation": operation }));
+        let written = make_and_open(self.folder())
+            .and_then(|folder| folder.replace(Path::new(PLAN), content.as_bytes()));
+        let before =
+            written.map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
+        self.emit("session.plan_changed", json!({ "operation": operation(before) }));
         Ok(Value::Null)
     }
 
     pub(super) fn delete_plan(&self) -> Result<Value, String> {
-        let path = self.plan_path();
-        match std::fs::remove_file(&path) {
+        let removed = Beneath::open(self.folder())
+            .map_err(BeneathError::from)
+            .and_then(|folder| folder.remove(Path::new(PLAN)));
+        match removed {
             Ok(()) => self.emit("session.plan_changed", json!({ "operation": "delete" })),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Value::Null),
-            Err(error) => return Err(format!("{} cannot be deleted: {error}", path.display())),
+            Err(error) if error.is_missing() => return Ok(Value::Null),
+            Err(error) => {
+                return Err(format!("{} cannot be deleted: {error}", self.plan_path().display()));
+            }
         };
         Ok(Value::Null)
     }
 
     /// The files of the session, by their paths below its folder `files`.
     pub(super) fn list_files(&self) -> Value {
-        let root = self.folder().join("files");
-        let files: Vec<_> = walkdir::WalkDir::new(&root)
+        let root = self.folder().join(FILES);
+        let files: Vec<_> = walk(&root)
             .sort_by_file_name()
             .into_iter()
             .filter_map(Result::ok)
@@ -65,44 +89,24 @@ impl Session {
     }
 
     pub(super) fn read_file(&self, path: &str) -> Result<Value, String> {
-        let full = self.file_path(path)?;
-        let file = std::fs::metadata(&full).map_err(|error| format!("{path}: {error}"))?;
-        if !file.is_file() {
-            return Err(format!("{path} is not a file"));
-        }
-        check_length(path, file.len())?;
-        let content = std::fs::read_to_string(&full).map_err(|error| format!("{path}: {error}"))?;
+        let below = below_files(path)?;
+        let content = Beneath::open(self.folder())
+            .map_err(BeneathError::from)
+            .and_then(|folder| folder.read(&below, MAX_FILE_BYTES))
+            .map_err(|error| refuse(path, &error))?;
         Ok(json!({ "content": content }))
     }
 
     pub(super) fn write_file(&self, path: &str, content: &str) -> Result<Value, String> {
-        check_length(path, content.len() as u64)?;
-        let full = self.file_path(path)?;
-        let operation = if full.exists() { "update" } else { "create" };
-        write(&full, content)?;
-        let data = json!({ "operation": operation, "path": path });
+        check_length(path, content.len())?;
+        let below = below_files(path)?;
+        check_room(&self.folder().join(FILES), content.len() as u64)?;
+        let before = make_and_open(self.folder())
+            .and_then(|folder| folder.replace(&below, content.as_bytes()))
+            .map_err(|error| refuse(path, &error))?;
+        let data = json!({ "operation": operation(before), "path": path });
         self.emit("session.workspace_file_changed", data);
         Ok(Value::Null)
-    }
-
-    /// A path below the folder `files`; nothing leads out of it.
-    fn file_path(&self, path: &str) -> Result<PathBuf, String> {
-        let relative = Path::new(path);
-        let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
-        if path.is_empty() || !inside {
-            return Err(format!("{path:?} is not a path below the session's files"));
-        }
-        let root = self.folder().join("files");
-        let full = root.join(relative);
-        // Links may have been put there by anybody.
-        let existing = full.ancestors().find_map(|path| std::fs::canonicalize(path).ok());
-        let real_root = std::fs::canonicalize(&root);
-        if let (Some(existing), Ok(real_root)) = (existing, real_root)
-            && !existing.starts_with(&real_root)
-        {
-            return Err(format!("{path:?} leads out of the session's files"));
-        }
-        Ok(full)
     }
 
     /// Keeps what extensions said about the session for whoever looks at it later.
@@ -152,8 +156,60 @@ impl Session {
     }
 }
 
-fn check_length(what: &str, bytes: u64) -> Result<(), String> {
-    if bytes > MAX_FILE_BYTES as u64 {
+/// A path below the folder `files`, from the session's folder.
+fn below_files(path: &str) -> Result<PathBuf, String> {
+    let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    if path.is_empty() || !inside {
+        return Err(format!("{path:?} is not a path below the session's files"));
+    }
+    Ok(Path::new(FILES).join(path))
+}
+
+fn refuse(path: &str, error: &BeneathError) -> String {
+    match error {
+        BeneathError::Link(_) => format!("{path:?} leads out of the session's files: {error}"),
+        error => format!("{path}: {error}"),
+    }
+}
+
+fn operation(before: Before) -> &'static str {
+    match before {
+        Before::Nothing => "create",
+        Before::File => "update",
+    }
+}
+
+fn make_and_open(folder: &Path) -> Result<Beneath, BeneathError> {
+    std::fs::create_dir_all(folder)?;
+    Ok(Beneath::open(folder)?)
+}
+
+/// Everything below a folder that is no link.
+fn walk(folder: &Path) -> walkdir::WalkDir {
+    walkdir::WalkDir::new(folder).follow_root_links(false)
+}
+
+/// Whether the session's files have room for so many bytes more. What is replaced counts until it is.
+fn check_room(files: &Path, more: u64) -> Result<(), String> {
+    let (mut count, mut bytes) = (0, more);
+    for entry in walk(files).into_iter().filter_map(Result::ok) {
+        if entry.file_type().is_file() {
+            count += 1;
+            bytes += entry.metadata().map_or(0, |about| about.len());
+        }
+    }
+    if count >= MAX_FILES {
+        return Err(format!("the session has {MAX_FILES} files, which is the most it may have"));
+    }
+    if bytes > MAX_FILES_BYTES {
+        let most = MAX_FILES_BYTES / (1024 * 1024);
+        return Err(format!("the session's files may have {most} MB together"));
+    }
+    Ok(())
+}
+
+fn check_length(what: &str, bytes: usize) -> Result<(), String> {
+    if bytes > MAX_FILE_BYTES {
         return Err(format!("{what} is longer than {MAX_FILE_BYTES} bytes"));
     }
     Ok(())
@@ -177,4 +233,29 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
         // What cannot be moved is of no use; that it cannot be removed either changes nothing.
         let _ = std::fs::remove_file(&beside);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sessions_files_have_a_limit_in_bytes() {
+        let temp = tempfile::tempdir().unwrap();
+        let large = std::fs::File::create(temp.path().join("large")).unwrap();
+        large.set_len(MAX_FILES_BYTES - 10).unwrap();
+        assert!(check_room(temp.path(), 10).is_ok());
+        let refusal = check_room(temp.path(), 11).unwrap_err();
+        assert!(refusal.contains("256 MB"), "{refusal}");
+    }
+
+    #[test]
+    fn the_sessions_files_have_a_limit_in_number() {
+        let temp = tempfile::tempdir().unwrap();
+        for number in 0..MAX_FILES {
+            std::fs::File::create(temp.path().join(number.to_string())).unwrap();
+        }
+        let refusal = check_room(temp.path(), 1).unwrap_err();
+        assert!(refusal.contains("10000 files"), "{refusal}");
+    }
 }
