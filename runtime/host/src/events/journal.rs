@@ -22,6 +22,9 @@ pub const FILE_NAME: &str = "events.jsonl";
 /// The most events that are kept of a session that is not recorded; older ones go first.
 const MAX_REMEMBERED_EVENTS: usize = 10_000;
 
+/// The most bytes of events, as text, that are kept of such a session.
+const MAX_REMEMBERED_BYTES: usize = 32 * 1024 * 1024;
+
 /// Details wait for the next event, up to so many bytes.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
 
@@ -39,7 +42,11 @@ pub struct JournalError {
 pub struct Journal(Place);
 
 enum Place {
-    Memory(VecDeque<Arc<Recorded>>),
+    Memory {
+        events: VecDeque<Arc<Recorded>>,
+        /// The length of their texts together.
+        bytes: usize,
+    },
     File {
         path: PathBuf,
         file: Arc<File>,
@@ -56,7 +63,7 @@ enum Place {
 impl Journal {
     /// A journal that lives as long as the session.
     pub fn in_memory() -> Self {
-        Self(Place::Memory(VecDeque::new()))
+        Self(Place::Memory { events: VecDeque::new(), bytes: 0 })
     }
 
     /// The journal of a session's folder. Half a line at its end, left by a crash, is taken away.
@@ -94,7 +101,7 @@ impl Journal {
     /// The id of the last event.
     pub fn last_id(&self) -> Option<String> {
         match &self.0 {
-            Place::Memory(events) => events.back().map(|event| event.event.id.clone()),
+            Place::Memory { events, .. } => events.back().map(|event| event.event.id.clone()),
             Place::File { last_id, .. } => last_id.clone(),
         }
     }
@@ -102,11 +109,15 @@ impl Journal {
     /// Adds an event. A detail may wait for the next event or flush.
     pub fn append(&mut self, event: &Arc<Recorded>, is_detail: bool) {
         let flush = match &mut self.0 {
-            Place::Memory(events) => {
-                if events.len() >= MAX_REMEMBERED_EVENTS {
-                    events.pop_front();
-                }
+            Place::Memory { events, bytes } => {
+                *bytes += event.text.len();
                 events.push_back(event.clone());
+                // The newest stays, however long it is: the next event names it as its parent.
+                while events.len() > MAX_REMEMBERED_EVENTS
+                    || (*bytes > MAX_REMEMBERED_BYTES && events.len() > 1)
+                {
+                    *bytes -= events.pop_front().map_or(0, |oldest| oldest.text.len());
+                }
                 false
             }
             Place::File { last_id, waiting, .. } => {
@@ -147,7 +158,7 @@ impl Journal {
     /// Reads without holding anything up.
     pub fn reader(&self) -> Reader {
         match &self.0 {
-            Place::Memory(events) => Reader::Memory(events.iter().cloned().collect()),
+            Place::Memory { events, .. } => Reader::Memory(events.iter().cloned().collect()),
             Place::File { path, length, .. } => {
                 Reader::File { path: path.clone(), length: *length }
             }
@@ -157,7 +168,7 @@ impl Journal {
     /// The file, to be made safe.
     pub fn file(&self) -> Option<Arc<File>> {
         match &self.0 {
-            Place::Memory(_) => None,
+            Place::Memory { .. } => None,
             Place::File { file, .. } => Some(file.clone()),
         }
     }
@@ -262,6 +273,26 @@ mod tests {
         let events = journal.reader().read().unwrap();
         assert_eq!(events.len(), MAX_REMEMBERED_EVENTS);
         assert_eq!(events[0]["id"], "1");
+    }
+
+    #[test]
+    fn a_session_that_is_not_recorded_remembers_so_many_bytes() {
+        let mut journal = Journal::in_memory();
+        let long = |id: &str| {
+            let mut recorded = Arc::into_inner(event(id)).unwrap();
+            recorded.text = "x".repeat(MAX_REMEMBERED_BYTES / 2);
+            Arc::new(recorded)
+        };
+        for id in ["one", "two", "three"] {
+            journal.append(&long(id), false);
+        }
+        let ids = |journal: &Journal| -> Vec<String> {
+            let events = journal.reader().read().unwrap();
+            events.iter().map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(ids(&journal), ["two", "three"]);
+        journal.append(&event("four"), false);
+        assert_eq!(ids(&journal), ["three", "four"]);
     }
 
     #[test]
