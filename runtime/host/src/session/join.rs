@@ -11,6 +11,7 @@ use tenon_protocol::message::RequestId;
 use super::Session;
 use super::approvals::Approvals;
 use super::approvals::identity;
+use super::offers;
 use super::own_tools;
 use super::pending::Kind;
 use crate::environment;
@@ -32,6 +33,9 @@ impl Session {
                 return self.answer(peer, request, Err(format!("joinSession: {error}")));
             }
         };
+        if let Err(error) = offers::check(&registration) {
+            return self.answer(peer, request, Err(format!("joinSession: {error}")));
+        }
         let wanted = self.hidden_variables(key, &registration.requested_environment_variables);
         let names: Vec<String> = wanted.keys().cloned().collect();
         let approvals = Approvals::of(&self.0.options.home);
