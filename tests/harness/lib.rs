@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up fails")]
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -32,7 +33,7 @@ pub fn folder(name: &str) -> PathBuf {
 /// A workspace of its own, with a home of its own and an environment without the machine's.
 pub struct Workspace {
     root: tempfile::TempDir,
-    env: Vec<(String, String)>,
+    env: Vec<(String, OsString)>,
 }
 
 impl Default for Workspace {
@@ -61,7 +62,7 @@ impl Workspace {
     }
 
     /// Sets an environment variable for the program.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }

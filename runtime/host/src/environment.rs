@@ -1,6 +1,7 @@
 //! The environment of an extension: the user's, without secrets.
 
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
 use crate::config::ExtensionConfig;
@@ -59,8 +60,10 @@ static SEALED: OnceLock<Vec<(String, String)>> = OnceLock::new();
 /// No other thread may exist.
 pub unsafe fn seal() {
     let all = variables();
-    for (name, _) in all.iter().filter(|(name, _)| is_secret(name)) {
-        let Ok(c_name) = std::ffi::CString::new(name.as_str()) else { continue };
+    // Of all variables, also those whose value is no text: it is a secret nevertheless.
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| is_secret(&name.to_string_lossy())) {
+        let Ok(c_name) = std::ffi::CString::new(name.as_bytes()) else { continue };
         // SAFETY: getenv points into the environment block, which nobody else uses now; the bytes up to
         // the terminator are the value's.
         unsafe {
@@ -68,7 +71,7 @@ pub unsafe fn seal() {
             if !value.is_null() {
                 std::ptr::write_bytes(value, b'x', libc::strlen(value));
             }
-            std::env::remove_var(name);
+            std::env::remove_var(&name);
         }
     }
     // Sealed once, at the start of the program.

@@ -11,6 +11,7 @@ mod join;
 mod launch;
 mod manage_tools;
 mod management;
+mod offers;
 mod outcome;
 mod own_tools;
 mod pending;
