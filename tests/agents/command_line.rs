@@ -53,7 +53,7 @@ fn program(workspace: &Workspace, name: &str, script: &str) {
 /// A workspace whose path is its own folder, so that no agent of the machine is found.
 fn bare(workspace: Workspace) -> Workspace {
     let path = workspace.home().join("bin");
-    workspace.env("PATH", &path.to_string_lossy())
+    workspace.env("PATH", &path)
 }
 
 fn agent<'a>(listed: &'a Value, name: &str) -> &'a Value {

@@ -80,7 +80,7 @@ async fn cycles() {
     let workspace = Workspace::new().tool("echo", "return args.text;").env(MARK, &mark);
     let temporary = workspace.cwd().join("../tmp");
     std::fs::create_dir(&temporary).unwrap();
-    let workspace = workspace.env("TMPDIR", &temporary.to_string_lossy());
+    let workspace = workspace.env("TMPDIR", &temporary);
     let prompt =
         "@say begun\n@spawn-orphan\n@call echo {\"text\":\"x\"}\n@run sleep 0.05\n@say done";
     // The time a whole run takes once files and caches are there; kills are spread over it.

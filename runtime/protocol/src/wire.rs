@@ -66,7 +66,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Room for at least one more read; what is read into it is then made known by [`Decoder::filled`].
+    /// The buffer, with room for at least one more read; whoever reads appends to it.
     pub fn room(&mut self) -> &mut Vec<u8> {
         if self.start > 0 {
             self.bytes.drain(..self.start);
