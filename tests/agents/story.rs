@@ -89,8 +89,8 @@ fn is_greeting(kind: &str, data: &Value) -> bool {
     kind == "agent.commands_changed" && data["commands"][0]["name"] == "shout"
 }
 
-/// What every case has configured. Extensions are loaded when the agent says so, and not also whenever a busy
-/// machine leaves the time for it; and nobody is too late.
+/// The configuration of every case. Only the agent reloads extensions: a watcher would load a file that is half
+/// written when the machine is busy. The deadlines are too long to be reached.
 const SETTINGS: &str = "[reload]\nwatch = \"off\"\n\n\
     [extensions.\"*\"]\nstart-deadline-s = 600\nhook-deadline-ms = 600000\n\n";
 

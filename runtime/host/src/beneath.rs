@@ -1,5 +1,5 @@
-//! Files below a folder, reached step by step from the folder itself. No link is followed on the way, so whoever
-//! can put one there cannot make the session read or write somewhere else.
+//! Files below a folder, opened step by step from the folder itself. The session follows no link on the way, so an
+//! extension that puts one there cannot make it read or write somewhere else.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -39,7 +39,7 @@ pub enum BeneathError {
     /// A folder, a pipe or something else has that name.
     #[error("it is not a file")]
     NotAFile,
-    /// It is longer than whoever reads it wants.
+    /// It is longer than the caller allows.
     #[error("it is longer than {0} bytes")]
     TooLong(usize),
     /// The system says no.
@@ -60,7 +60,7 @@ impl BeneathError {
     }
 }
 
-/// What there was before a file was written.
+/// Whether the write replaced a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     Nothing,
@@ -76,7 +76,7 @@ impl Beneath {
     /// Reads a file of at most so many bytes.
     pub fn read(&self, path: &Path, most: usize) -> Result<String, BeneathError> {
         let (folder, name) = self.parent(path, false)?;
-        // A pipe must not make us wait for whoever writes into it.
+        // Opening a pipe would block until another process writes to it.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&folder, name, flags, Mode::empty())
             .map_err(|error| explain(&folder, name, error))?;

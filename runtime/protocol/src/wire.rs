@@ -66,7 +66,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// The buffer, with room for at least one more read; whoever reads appends to it.
+    /// The buffer, with room for at least one more read. The caller appends what it reads.
     pub fn room(&mut self) -> &mut Vec<u8> {
         if self.start > 0 {
             self.bytes.drain(..self.start);
