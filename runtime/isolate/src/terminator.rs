@@ -116,8 +116,8 @@ impl Terminator {
         self.end(reason);
         let terminator = self.clone();
         background::spawn(async move {
-            // An event loop notices by itself. It is let: to stop a script in the middle of loading one of the
-            // platform's own modules would end the process.
+            // The event loop notices by itself when it next turns. Stopping a script that is loading one of the
+            // platform's own modules can abort the process, so it gets the time to do that.
             let notices = terminator.patience(limits::NOTICE_GRACE, limits::NOTICE_PATIENCE);
             while !notices.is_over() && !terminator.has_noticed() {
                 tokio::time::sleep(ASK_AGAIN).await;
@@ -128,7 +128,7 @@ impl Terminator {
         });
     }
 
-    /// The same for one that had its time: its scripts are stopped at once.
+    /// The same, but stops the scripts at once: for an isolate that has had its time to end.
     pub fn force(&self, reason: EndReason) {
         self.end(reason);
         self.stop_scripts();

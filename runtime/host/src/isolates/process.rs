@@ -310,7 +310,7 @@ impl Watcher {
                 Report::Answer { request, usage } => {
                     let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Some(waiting) = reports.remove(&request) {
-                        // Whoever asked may have given up.
+                        // The caller may have given up.
                         let _ = waiting.send(usage);
                     }
                 }
