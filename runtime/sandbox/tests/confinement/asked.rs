@@ -1,0 +1,92 @@
+//! Grants to try things with.
+
+use std::path::PathBuf;
+
+use tenon_protocol::message::Access;
+use tenon_protocol::message::Grant;
+use tenon_sandbox::Layers;
+use tenon_sandbox::Mode;
+
+use crate::world::World;
+
+/// What is asked of the sandbox.
+pub struct Asked {
+    pub grant: Grant,
+    pub protected: Vec<PathBuf>,
+    pub mode: Mode,
+    pub usable: Layers,
+}
+
+/// Only the workspace, no network, no programs.
+pub fn plain(world: &World) -> Asked {
+    let inside = Access::only([world.text("ws")]);
+    let none = Access::none();
+    Asked {
+        grant: Grant { read: inside.clone(), write: inside, net: none.clone(), run: none },
+        protected: Vec::new(),
+        mode: Mode::Required,
+        usable: Layers::every(),
+    }
+}
+
+/// The same, where code is picked up from the workspace.
+pub fn protected(world: &World) -> Asked {
+    let paths = [".github/extensions", ".git/hooks", ".git/config"];
+    let protected = paths.map(|path| world.workspace().join(path)).into();
+    Asked { protected, ..plain(world) }
+}
+
+/// The same, and it may start programs.
+pub fn programs(world: &World) -> Asked {
+    with(plain(world), |grant| grant.run = Access::only(["ls".to_owned(), "cat".to_owned()]))
+}
+
+pub fn programs_and_protected(world: &World) -> Asked {
+    with(protected(world), |grant| grant.run = Access::all())
+}
+
+/// Everything may be read, and some of the workspace not.
+pub fn secrets(world: &World) -> Asked {
+    let deny = vec![world.text("ws/to-secret"), world.text("ws/sub/token.txt")];
+    with(plain(world), |grant| grant.read = Access { allow: None, deny })
+}
+
+/// Everything may be read and written, but not the folder that all lies in.
+pub fn hidden_home(world: &World) -> Asked {
+    with(plain(world), |grant| {
+        grant.read = Access { allow: None, deny: vec![world.text("")] };
+        grant.write = Access::all();
+    })
+}
+
+/// Every file, and no network.
+pub fn files(world: &World) -> Asked {
+    with(plain(world), |grant| (grant.read, grant.write) = (Access::all(), Access::all()))
+}
+
+pub fn some_hosts(world: &World) -> Asked {
+    with(plain(world), |grant| grant.net = Access::only(["localhost".to_owned()]))
+}
+
+pub fn all_hosts(world: &World) -> Asked {
+    with(plain(world), |grant| grant.net = Access::all())
+}
+
+pub fn read_only(world: &World) -> Asked {
+    with(plain(world), |grant| grant.write = Access::none())
+}
+
+pub fn unrestricted(world: &World) -> Asked {
+    with(plain(world), |grant| *grant = Grant::default())
+}
+
+pub fn with(mut asked: Asked, change: impl FnOnce(&mut Grant)) -> Asked {
+    change(&mut asked.grant);
+    asked
+}
+
+/// With a layer missing.
+pub fn without(mut asked: Asked, change: impl FnOnce(&mut Layers)) -> Asked {
+    change(&mut asked.usable);
+    asked
+}

@@ -1,0 +1,160 @@
+//! What is tried, each with a short text as its result: `ok`, or the name of the system's error.
+
+use std::fs;
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+
+/// The result of something that may fail.
+pub fn shown<T>(result: io::Result<T>) -> String {
+    match result {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => error.raw_os_error().map_or_else(|| error.to_string(), name),
+    }
+}
+
+/// The result of a system call.
+pub fn called(result: libc::c_long) -> String {
+    shown(if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) })
+}
+
+fn name(number: i32) -> String {
+    let names = [
+        (libc::EPERM, "EPERM"),
+        (libc::ENOENT, "ENOENT"),
+        (libc::EBADF, "EBADF"),
+        (libc::EACCES, "EACCES"),
+        (libc::EFAULT, "EFAULT"),
+        (libc::EBUSY, "EBUSY"),
+        (libc::EXDEV, "EXDEV"),
+        (libc::EINVAL, "EINVAL"),
+        (libc::EROFS, "EROFS"),
+        (libc::ENOSYS, "ENOSYS"),
+        (libc::ECONNREFUSED, "ECONNREFUSED"),
+        (libc::ENOTTY, "ENOTTY"),
+    ];
+    let known = names.into_iter().find(|(known, _)| *known == number);
+    known.map_or_else(|| format!("error {number}"), |(_, name)| name.to_owned())
+}
+
+pub fn read(path: impl AsRef<Path>) -> String {
+    shown(fs::read(path))
+}
+
+pub fn append(path: impl AsRef<Path>) -> String {
+    shown(File::options().append(true).open(path).and_then(|mut file| file.write_all(b"more")))
+}
+
+pub fn create(path: impl AsRef<Path>) -> String {
+    shown(File::options().write(true).create_new(true).open(path))
+}
+
+/// The usual life of files and folders.
+pub fn work_in(folder: &Path) -> String {
+    shown((|| {
+        let (one, two) = (folder.join("one"), folder.join("two"));
+        fs::create_dir(&one)?;
+        fs::create_dir(&two)?;
+        fs::write(one.join("file"), "content")?;
+        fs::rename(one.join("file"), two.join("file"))?;
+        fs::hard_link(two.join("file"), one.join("again"))?;
+        std::os::unix::fs::symlink("again", one.join("link"))?;
+        fs::write(one.join("link"), "shorter")?;
+        File::options().write(true).open(two.join("file"))?.set_len(1)?;
+        let mut content = String::new();
+        File::open(two.join("file"))?.read_to_string(&mut content)?;
+        assert_eq!(content, "s");
+        fs::remove_dir_all(one)?;
+        fs::remove_dir_all(two)
+    })())
+}
+
+pub fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> String {
+    // SAFETY: numbers only.
+    called(unsafe { libc::socket(family, kind, protocol) }.into())
+}
+
+pub fn pair(kind: libc::c_int) -> String {
+    let mut pair = [0; 2];
+    // SAFETY: the kernel fills two numbers.
+    called(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, pair.as_mut_ptr()) }.into())
+}
+
+/// Bytes both ways over a socket that was there before.
+pub fn talk(mut one: &UnixStream, mut other: &UnixStream) -> String {
+    shown((|| {
+        one.write_all(b"question")?;
+        let mut text = *b"!";
+        let mut slice = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: 1 };
+        // SAFETY: all-zero is a valid msghdr; what it points to outlives the calls.
+        unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            message.msg_iov = &raw mut slice;
+            message.msg_iovlen = 1;
+            assert_eq!(libc::sendmsg(one.as_raw_fd(), &message, libc::MSG_NOSIGNAL), 1);
+            assert_eq!(libc::send(one.as_raw_fd(), text.as_ptr().cast(), 1, 0), 1);
+        }
+        let mut bytes = [0; 10];
+        other.read_exact(&mut bytes)?;
+        other.write_all(b"answer")?;
+        one.read_exact(&mut bytes[..6])
+    })())
+}
+
+/// Connects to a socket with an address that is not a path.
+pub fn abstract_listener() -> impl Fn() -> String {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::SocketAddr;
+    let name = format!("tenon-sandbox-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(name).unwrap();
+    let listener = UnixListener::bind_addr(&address).unwrap();
+    move || {
+        let result = shown(UnixStream::connect_addr(&address));
+        drop(listener.local_addr());
+        result
+    }
+}
+
+/// The exit code and the first words of what a program says.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    match Command::new(program).args(arguments).output() {
+        Ok(output) if output.status.success() => "ok".to_owned(),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            said.trim().rsplit(": ").next().unwrap_or_default().to_owned()
+        }
+        Err(error) => shown::<()>(Err(error)),
+    }
+}
+
+/// What a child that is not another program gets.
+pub fn in_child(attempt: impl FnOnce() -> libc::c_int) -> libc::c_int {
+    // SAFETY: this process has one thread.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let code = attempt();
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(code) };
+    }
+    wait(child)
+}
+
+pub fn wait(child: libc::pid_t) -> libc::c_int {
+    let mut status = 0;
+    // SAFETY: the kernel fills one number.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    status
+}
+
+/// Some lines of what the system says about this process.
+pub fn status(names: &[&str]) -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let chosen = status.lines().filter(|line| names.iter().any(|name| line.starts_with(name)));
+    chosen.map(|line| line.replace('\t', " ")).collect::<Vec<_>>().join(", ")
+}
