@@ -83,6 +83,8 @@ internals.tenon = {
   /** When the isolate takes on its extension. */
   adopt(entry, id, execPath, resultChars) {
     extensionId = id;
+    internals.tenonRenewProcess?.();
+    core.loadExtScript("ext:deno_web/15_performance.js").setTimeOrigin();
     limitResults(resultChars);
     const { process } = globalThis;
     process.argv[0] = process.execPath = execPath;

@@ -28,7 +28,7 @@ pub struct Case {
     /// The engines it is for; all unless given.
     #[serde(default)]
     pub engines: Vec<String>,
-    /// Whether the process that isolates live in may die of it.
+    /// Whether its own process may die of it.
     #[serde(default)]
     pub may_die: bool,
     /// How often it is called again afterwards; it must answer, whatever it says.
@@ -36,9 +36,9 @@ pub struct Case {
     pub again: u32,
     /// What must be in its log.
     pub log: Option<String>,
-    /// Whether the thread of the load that was ended must end, too.
+    /// Whether the process of the load that was ended must end, too.
     #[serde(default)]
-    pub thread_ends: bool,
+    pub process_ends: bool,
     /// What the user has configured for the extension.
     #[serde(default)]
     pub config: toml::Table,

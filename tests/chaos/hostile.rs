@@ -75,7 +75,7 @@ async fn run(case: Case, engine: &'static str) {
         assert_eq!(info.status, Status::Running, "{}\n{:?}", case.about, info.error);
     }
     assert_eq!(answer(&session, "ping").await, "pong");
-    let hosts = world.isolates.pids();
+    let before = (world.isolates.pids()[0], bystander(&session));
     let attack = tokio::spawn({
         let (case, session) = (case.clone(), session.clone());
         async move {
@@ -87,7 +87,7 @@ async fn run(case: Case, engine: &'static str) {
     });
     let mut pings = 0;
     while !attack.is_finished() || pings == 0 {
-        ping(&session, case.may_die).await;
+        assert_eq!(answer(&session, "ping").await, "pong");
         pings += 1;
         // The culprit needs a processor too, to reach its limit.
         tokio::time::sleep(BETWEEN_PINGS).await;
@@ -97,41 +97,27 @@ async fn run(case: Case, engine: &'static str) {
     for _ in 0..case.again {
         // Any answer will do; that there is one is what counts.
         let _ = call(&session, "attack").await;
-        ping(&session, case.may_die).await;
+        assert_eq!(answer(&session, "ping").await, "pong");
     }
     if let Some(wanted) = &case.log {
         until(&format!("the log says {wanted}"), || logged(&session, wanted)).await;
     }
-    if case.thread_ends {
-        until("one thread is left, of the new load", || threads(&hosts, "project:culprit") == 1)
-            .await;
+    if case.process_ends {
+        // The zygote, the bystander and the new load.
+        until("no other process is left", || world.isolates.pids().len() == 3).await;
     }
-    if case.may_die {
-        until_info(&session, "bystander", "running", |info| info.status == Status::Running).await;
-    } else {
-        assert_eq!(world.isolates.pids(), hosts, "{}: the process is another", case.about);
-    }
+    let after = (world.isolates.pids()[0], bystander(&session));
+    assert_eq!(after, before, "{}: the zygote or the bystander has another process", case.about);
     for _ in 0..PINGS_AFTER {
         assert_eq!(answer(&session, "ping").await, "pong");
     }
     world.close(session).await;
 }
 
-/// The bystander answers; or it is on its way back, where the process may die.
-async fn ping(session: &Session, may_die: bool) {
-    if may_die {
-        let _ = call(session, "ping").await;
-    } else {
-        assert_eq!(answer(session, "ping").await, "pong");
-    }
-}
-
-/// How many threads of these processes have a name.
-fn threads(processes: &[u32], name: &str) -> usize {
-    let folders = processes.iter().map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")));
-    let threads = folders.flatten().flatten().flatten();
-    let names = threads.map(|thread| std::fs::read_to_string(thread.path().join("comm")));
-    names.filter(|found| found.as_ref().is_ok_and(|found| found.trim() == name)).count()
+/// The bystander's process and load.
+fn bystander(session: &Session) -> (Option<u32>, u32) {
+    let info = session.find("bystander").remove(0);
+    (info.pid, info.generation)
 }
 
 fn logged(session: &Session, wanted: &str) -> bool {

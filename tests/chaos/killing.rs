@@ -40,11 +40,14 @@ const CALLS: usize = 3;
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        trial("killing::the_isolate_host_by_sigkill", || isolate_host("KILL")),
-        trial("killing::the_isolate_host_by_sigsegv", || isolate_host("SEGV")),
-        trial("killing::the_isolate_host_while_it_loads", while_loading),
-        trial("killing::an_extension_that_kills_its_host_while_it_loads", murderer),
-        trial("killing::an_extension_with_a_process_of_its_own", own_process),
+        trial("killing::the_zygote_by_sigkill", || during_calls(Target::Zygote, "KILL")),
+        trial("killing::the_zygote_by_sigsegv", || during_calls(Target::Zygote, "SEGV")),
+        trial("killing::the_extensions_by_sigkill", || during_calls(Target::Extensions, "KILL")),
+        trial("killing::the_extensions_by_sigsegv", || during_calls(Target::Extensions, "SEGV")),
+        trial("killing::the_zygote_while_it_starts_extensions", while_starting),
+        trial("killing::the_zygote_while_an_extension_loads", while_loading),
+        trial("killing::an_extension_that_kills_itself_while_it_loads", suicide),
+        trial("killing::one_extension_leaves_the_others_alone", one_of_two),
         trial("killing::the_program_while_it_calls", program),
     ]
 }
@@ -63,7 +66,14 @@ fn worker(name: &str) -> String {
     )
 }
 
-async fn isolate_host(signal: &'static str) {
+/// What is killed.
+#[derive(Clone, Copy, PartialEq)]
+enum Target {
+    Zygote,
+    Extensions,
+}
+
+async fn during_calls(target: Target, signal: &'static str) {
     let world = World::new();
     for name in NAMES {
         world.extension(name, &worker(name));
@@ -83,7 +93,7 @@ async fn isolate_host(signal: &'static str) {
         }
     });
     for round in 0..KILLS {
-        kill_during_calls(&world, &session, round, signal).await;
+        kill_during_calls(&world, &session, round, target, signal).await;
     }
     enough.store(true, Ordering::Relaxed);
     caller.await.unwrap();
@@ -104,7 +114,13 @@ fn forgiving(world: &World) -> SessionOptions {
     options
 }
 
-async fn kill_during_calls(world: &World, session: &Session, round: usize, signal: &str) {
+async fn kill_during_calls(
+    world: &World,
+    session: &Session,
+    round: usize,
+    target: Target,
+    signal: &str,
+) {
     let mut calls = Vec::new();
     for name in NAMES {
         for number in 0..CALLS {
@@ -117,20 +133,26 @@ async fn kill_during_calls(world: &World, session: &Session, round: usize, signa
     for (mark, _) in &calls {
         world.marked(mark).await;
     }
-    // One whose code was running more than once when the process died has a process of its own by now.
-    let hosts = world.isolates.pids();
-    for &host in &hosts {
-        kill(host, signal).await;
+    let all = world.isolates.pids();
+    let (zygote, extensions) = all.split_first().unwrap();
+    match target {
+        Target::Zygote => kill(*zygote, signal).await,
+        Target::Extensions => {
+            for &process in extensions {
+                kill(process, signal).await;
+            }
+        }
     }
+    let named = if target == Target::Zygote { "zygote".to_owned() } else { format!("SIG{signal}") };
     for (_, call) in calls {
         let result = call.await.unwrap().unwrap();
         assert_eq!(result.result_type, ResultType::Failure, "{result:?}");
         let text = result.text_result_for_llm;
-        assert!(text.contains("project:") && text.contains(&format!("SIG{signal}")), "{text}");
+        assert!(text.contains("project:") && text.contains(&named), "{text}");
     }
     for name in NAMES {
         until_info(session, name, "well again", |info| {
-            info.status == Status::Running && info.pid.is_some_and(|pid| !hosts.contains(&pid))
+            info.status == Status::Running && info.pid.is_some_and(|pid| !all.contains(&pid))
         })
         .await;
         assert_eq!(answer(session, &format!("work_{name}")).await, "done");
@@ -162,11 +184,11 @@ async fn while_loading() {
     world.close(session).await;
 }
 
-async fn own_process() {
+async fn one_of_two() {
     let world = World::new();
     world.extension("alone", &worker("alone"));
     world.extension("shared", &versioned("version", 1));
-    world.config(&format!("[extensions.alone]\nisolation = \"own-process\"\n{GENEROUS}"));
+    world.config(&format!("[extensions.alone]\n{GENEROUS}"));
     let session = world.open(forgiving(&world)).await;
     let pid_of = |name: &str| session.find(name)[0].pid.unwrap();
     let (alone, shared) = (pid_of("alone"), pid_of("shared"));
@@ -202,11 +224,43 @@ async fn program() {
     }
 }
 
-async fn murderer() {
+/// How many extensions are started while the zygote is killed again and again.
+const STARTS: usize = 30;
+
+async fn while_starting() {
+    let world = World::new();
+    for number in 0..STARTS {
+        world.extension(&format!("e{number}"), &versioned(&format!("version{number}"), 1));
+    }
+    let loading = tokio::spawn({
+        let options = forgiving(&world);
+        async move {
+            let session = Session::new(options).unwrap();
+            session.load().await;
+            session
+        }
+    });
+    for _ in 0..3 {
+        until("there is a zygote with processes", || {
+            world.isolates.pids().len() > 1 || loading.is_finished()
+        })
+        .await;
+        if let Some(&zygote) = world.isolates.pids().first() {
+            kill(zygote, "KILL").await;
+        }
+    }
+    let session = patiently("the session loads", loading).await.unwrap();
+    for number in 0..STARTS {
+        until_answer(&session, &format!("version{number}"), "1").await;
+    }
+    world.close(session).await;
+}
+
+async fn suicide() {
     let world = World::new();
     let before = "import { execSync } from \"node:child_process\";\n\
         execSync(\"kill -9 $PPID; sleep 60\");";
-    world.extension("a-murderer", &with_tools(before, ""));
+    world.extension("a-suicide", &with_tools(before, ""));
     for name in NAMES {
         world.extension(name, &versioned(name, 1));
     }
@@ -215,9 +269,9 @@ async fn murderer() {
         assert_eq!(session.find(name)[0].status, Status::Running, "{:?}", session.find(name)[0]);
         assert_eq!(answer(&session, name).await, "1");
     }
-    // Alone, it kills nobody but itself.
-    let alone = |info: &tenon_host::ExtensionInfo| info.failures > 0;
-    until_info(&session, "a-murderer", "a failure of its own", alone).await;
+    // It kills nobody but itself.
+    let failed = |info: &tenon_host::ExtensionInfo| info.failures > 0;
+    until_info(&session, "a-suicide", "a failure of its own", failed).await;
     for name in NAMES {
         assert_eq!(answer(&session, name).await, "1");
     }

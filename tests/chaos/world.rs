@@ -17,7 +17,6 @@ use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
-use tenon_protocol::engine::Spare;
 
 /// How long something that must happen may take. It takes milliseconds, but the machine may be busy, and code
 /// that keeps a processor busy has a low priority.
@@ -46,7 +45,7 @@ impl World {
     /// An empty workspace.
     pub fn new() -> Self {
         let root = tempfile::tempdir().expect("a temporary folder");
-        let isolates = Isolates::process(tenon_tests::tenon(), Spare::None);
+        let isolates = Isolates::processes(tenon_tests::tenon(), None);
         let world = Self { root, isolates };
         // The repository ends here, wherever temporary folders are.
         std::fs::create_dir_all(world.cwd().join(".git")).unwrap();

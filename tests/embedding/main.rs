@@ -248,7 +248,7 @@ async fn ports() {
 async fn spare() {
     let workspace = Workspace::new(&[]);
     let session = workspace.session(Spare::Keep);
-    session.wait_for_spare().await;
+    session.wait_until_prepared().await;
     workspace.write(
         "late",
         "import { joinSession } from '@github/copilot-sdk/extension';\nimport { createHash } from 'node:crypto';\n\
@@ -265,7 +265,7 @@ async fn spare() {
     assert_eq!(Path::new(&seen[1]), cwd);
     assert_eq!(Path::new(&seen[2]), cwd.join(".github/extensions/late/extension.mjs"));
     // The next one is on its way.
-    session.wait_for_spare().await;
+    session.wait_until_prepared().await;
     session.end(EndReason::Complete).await;
 }
 

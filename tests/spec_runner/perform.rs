@@ -17,7 +17,6 @@ use tenon_host::session::EndReason;
 use tenon_host::session::Message;
 use tenon_host::session::OpenCanvasRequest;
 use tenon_host::session::StartSource;
-use tenon_protocol::engine::Spare;
 
 use crate::agent::Called;
 use crate::agent::ScriptedAgent;
@@ -338,7 +337,7 @@ async fn open(
         user_folders: vec![folders.home.clone()],
         extension_folders: Vec::new(),
         trusted: true,
-        isolates: Isolates::process(tenon_tests::tenon(), Spare::None),
+        isolates: Isolates::processes(tenon_tests::tenon(), None),
         watch: header.watch,
         timing: Timing {
             debounce: Duration::from_millis(20),

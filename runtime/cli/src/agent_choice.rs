@@ -24,7 +24,6 @@ use tenon_host::discovery;
 use tenon_host::front::Front;
 use tenon_host::session::LARGE_RESULT_BYTES;
 use tenon_host::session::SessionError;
-use tenon_protocol::engine::Spare;
 
 use crate::args::Args;
 use crate::commands::sessions::catalogue;
@@ -292,7 +291,7 @@ pub fn conversation_options(
         watch: true,
         log_files: true,
         large_result_bytes: Some(LARGE_RESULT_BYTES),
-        isolates: workspace::isolates(Spare::Keep)?,
+        isolates: workspace::isolates(Some(&workspace.home))?,
         user_folders: workspace.user_folders,
         extension_folders: workspace.extension_folders,
         ..SessionOptions::new(workspace.cwd, workspace.home)

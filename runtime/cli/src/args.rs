@@ -143,9 +143,12 @@ Exits with 1 if something fails; warnings do not count.")]
   tenon bench --only call,hooks --json    some chapters
   tenon bench reload --soak 1000          one question in depth")]
     Bench(BenchArgs),
-    /// Run isolates for another process of Tenon
+    /// Fork a process for every extension of this user's sessions
     #[command(hide = true)]
-    IsolateHost,
+    Zygote {
+        /// Where further sessions find it
+        socket: Option<std::path::PathBuf>,
+    },
 }
 
 /// `tenon ext`.

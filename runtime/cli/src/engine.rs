@@ -17,7 +17,7 @@ pub struct Engine {
     pub info: fn() -> EngineInfo,
     /// Initialises it; to be called before any other thread exists.
     pub init: fn(),
-    /// Serves as isolate host if that is what the process was started for.
+    /// Serves as zygote if that is what the process was started for.
     pub serve_if_asked: fn() -> Option<ExitCode>,
     /// Starts isolates in this process.
     pub launcher: fn(Spare) -> Arc<dyn tenon_protocol::engine::Engine>,

@@ -18,7 +18,6 @@ use tenon_host::discovery::Scope;
 use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
 use tenon_host::trust::TrustStore;
-use tenon_protocol::engine::Spare;
 use tokio::signal::unix::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::sync::watch;
@@ -141,7 +140,7 @@ impl Workspace {
             // People have `tenon ext` for that.
             manage_tools: false,
             watch: live,
-            isolates: isolates(if live { Spare::Keep } else { Spare::None })?,
+            isolates: isolates(Some(&self.home))?,
             user_folders: self.user_folders,
             extension_folders: self.extension_folders,
             ..SessionOptions::new(self.cwd, self.home)
@@ -151,7 +150,7 @@ impl Workspace {
     /// A session to try extensions out in: nothing is found or loaded by itself, and nothing is kept.
     pub fn throw_away(&self) -> Result<Session, CliError> {
         let options = SessionOptions {
-            isolates: isolates(Spare::None)?,
+            isolates: isolates(Some(&self.home))?,
             // Whether something may be tried at all is decided before; each is tried as what it is.
             trusted: true,
             user_folders: self.user_folders.clone(),
@@ -177,11 +176,19 @@ impl Workspace {
     }
 }
 
-/// Isolates in a process of their own, which is this program again.
-pub fn isolates(spare: Spare) -> Result<Isolates, CliError> {
+/// Extensions in processes of their own, forked by this program again. Sessions of the same home share the zygote.
+#[cfg(target_os = "linux")]
+pub fn isolates(home: Option<&Path>) -> Result<Isolates, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::new(format!("the program cannot find itself: {error}")))?;
-    Ok(Isolates::process(program, spare))
+    Ok(Isolates::processes(program, home.map(|home| home.join("run"))))
+}
+
+/// Extensions in this process: only Linux has what a zygote needs.
+#[cfg(not(target_os = "linux"))]
+pub fn isolates(_home: Option<&Path>) -> Result<Isolates, CliError> {
+    let engine = crate::engine::get().ok_or_else(|| CliError::new("no engine is linked"))?;
+    Ok(Isolates::in_process((engine.launcher)(tenon_protocol::engine::Spare::Keep)))
 }
 
 /// The extension with a name or id; no error in particular if there are none at all.

@@ -70,15 +70,15 @@ pub enum Watch {
     Off,
 }
 
-/// Where an extension's isolate lives.
+/// What happens where the kernel cannot enforce an extension's grant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Isolation {
-    /// With the others.
+pub enum Sandbox {
+    /// As much of it is enforced as the kernel can; the rest is checked by Tenon alone.
     #[default]
-    Shared,
-    /// In a process of its own.
-    OwnProcess,
+    BestEffort,
+    /// The extension does not run.
+    Required,
 }
 
 /// What the user has configured for one extension: a profile, what is different from it, and limits.
@@ -121,6 +121,8 @@ pub struct ExtensionConfig {
     pub heap_mb: Option<u32>,
     /// The most memory outside the heap, in megabytes.
     pub buffer_mb: Option<u32>,
+    /// The most memory of its process, in megabytes.
+    pub memory_mb: Option<u32>,
     /// The most CPU time without returning to the event loop, in milliseconds.
     pub cpu_ms: Option<u32>,
     /// The most child processes at a time.
@@ -131,9 +133,12 @@ pub struct ExtensionConfig {
     pub result_kb: Option<u32>,
     /// How long a call of its tools may take, in milliseconds; for ever if it is not set.
     pub tool_deadline_ms: Option<u32>,
-    /// Where its isolate lives.
+    /// Whether it may run where the kernel cannot enforce its grant.
     #[serde(default)]
-    pub isolation: Isolation,
+    pub sandbox: Sandbox,
+    /// Older versions kept extensions in one process, and this gave one a process of its own. Now each has; it is read
+    /// so that configurations stay valid, and changes nothing.
+    pub isolation: Option<String>,
     /// How long it may take to join, in seconds.
     pub start_deadline_s: Option<u32>,
     /// How long its hooks may take, in milliseconds.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tenon_protocol::layers::Layers;
 use tenon_protocol::message::Breach;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::EngineName;
@@ -90,8 +91,8 @@ impl LoadError {
                 Self::new(format!("the extension was terminated: {reason}"), None)
             }
             EndReason::Limit(breach) => Self::from_breach(breach),
-            EndReason::HostDied { how, .. } => {
-                Self::new(format!("the process that ran it died: {how}"), None)
+            EndReason::ProcessDied { how, .. } => {
+                Self::new(format!("its process died: {how}"), None)
             }
             EndReason::Setup { message } => Self::new(message, None),
         })
@@ -145,6 +146,8 @@ pub struct ExtensionInfo {
     pub log_file: Option<PathBuf>,
     /// The process it runs in.
     pub pid: Option<u32>,
+    /// What the kernel enforces of its grant.
+    pub sandbox: Option<Layers>,
     /// The files it was loaded from.
     pub files: Vec<PathBuf>,
     /// SHA-256 of its entry file, in hexadecimal.
@@ -244,6 +247,7 @@ impl ExtensionInfo {
             limits: Limits::default(),
             log_file: None,
             pid: None,
+            sandbox: None,
             files: Vec::new(),
             tools: Vec::new(),
             hooks: Vec::new(),

@@ -39,6 +39,30 @@ pub struct GrantFolders<'a> {
     pub extensions: &'a [PathBuf],
 }
 
+/// Where a workspace keeps what other programs run, relative to it: git, editors, shells and agents. Whoever may write there
+/// can have anything run outside the sandbox.
+const PICKED_UP: [&str; 13] = [
+    ".git/hooks",
+    ".git/config",
+    ".github/extensions",
+    ".github/workflows",
+    ".husky",
+    ".envrc",
+    ".vscode",
+    ".idea",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".qwen",
+    ".mcp.json",
+];
+
+/// Every place from which code is picked up.
+fn picked_up(folders: &GrantFolders<'_>) -> Vec<PathBuf> {
+    let of_workspace = PICKED_UP.iter().map(|place| folders.workspace.join(place));
+    folders.extensions.iter().cloned().chain(of_workspace).collect()
+}
+
 impl ExtensionConfig {
     /// The permissions that result from the profile and the lists.
     pub fn grant(&self, folders: GrantFolders<'_>) -> Grant {
@@ -51,7 +75,7 @@ impl ExtensionConfig {
                 Grant {
                     read: Access::only(readable),
                     write: Access {
-                        deny: folders.extensions.iter().map(|folder| path(folder)).collect(),
+                        deny: picked_up(&folders).iter().map(|place| path(place)).collect(),
                         ..Access::only(inside.clone())
                     },
                     net: Access::none(),

@@ -46,6 +46,9 @@ impl Limits {
         if let Some(megabytes) = config.buffer_mb {
             isolate.buffer_bytes = megabytes as usize * MB;
         }
+        if let Some(megabytes) = config.memory_mb {
+            isolate.memory_bytes = megabytes as usize * MB;
+        }
         if let Some(ms) = config.cpu_ms {
             isolate.cpu_ms = ms.into();
         }
@@ -96,6 +99,7 @@ impl Limits {
         vec![
             ("heap-mb", megabytes(isolate.heap_bytes)),
             ("buffer-mb", megabytes(isolate.buffer_bytes)),
+            ("memory-mb", megabytes(isolate.memory_bytes)),
             ("cpu-ms", ms(isolate.cpu_ms)),
             ("children", isolate.children.to_string()),
             ("log-lines-per-second", isolate.log_lines_per_second.to_string()),

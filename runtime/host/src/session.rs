@@ -353,8 +353,8 @@ impl Session {
     }
 
     /// Waits until the spare isolate, if one is kept, is ready.
-    pub async fn wait_for_spare(&self) {
-        self.0.isolates.wait_for_spare().await;
+    pub async fn wait_until_prepared(&self) {
+        self.0.isolates.wait_until_prepared().await;
     }
 
     /// Every extension, by scope and name.

@@ -18,20 +18,16 @@ pub const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 /// How long it must be quiet on disk before changes count. Editors and version control write in bursts.
 pub const DEBOUNCE: Duration = Duration::from_millis(75);
 
-/// How often an extension's code was running when its process died before it gets one of its own. Once may
-/// be somebody else's fault.
-pub const MAX_SUSPICIONS: u32 = 2;
-
 /// How long a call waits for an extension that is being started again: longer than the first pause after a
 /// failure and a start take together.
 pub const RETURN_PATIENCE: Duration = Duration::from_secs(3);
 
-/// By how much the pause grows before extensions are started again after the process that they are in has
-/// died, when that happens again and again.
-pub const HOST_PAUSE: Duration = Duration::from_millis(10);
+/// By how much the pause grows before extensions are started again after the zygote has died and taken them along, when
+/// that happens again and again.
+pub const ZYGOTE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The longest such pause.
-pub const MAX_HOST_PAUSE: Duration = Duration::from_millis(500);
+pub const MAX_ZYGOTE_PAUSE: Duration = Duration::from_millis(500);
 
 /// The pauses in an extension's life; tests have shorter ones.
 #[derive(Debug, Clone, Copy)]
@@ -64,8 +60,6 @@ pub struct Record {
     pub failures: u32,
     /// How often it was started again by us.
     pub restarts: u32,
-    /// How often its code was running when its process died.
-    pub suspicions: u32,
     /// Calls of its tools, hooks and commands.
     pub calls: u64,
     /// Those that failed.
@@ -76,8 +70,8 @@ pub struct Record {
     pub plan: u64,
     /// After which pause it is started again, if it is.
     pub returns: Option<Duration>,
-    /// When its process last died, and how often it did so before, without a minute of quiet.
-    host_died: Option<(Instant, u32)>,
+    /// When the zygote last took it along, and how often it did so before, without a minute of quiet.
+    zygote_died: Option<(Instant, u32)>,
     /// How often it was loaded.
     generations: u32,
 }
@@ -108,25 +102,24 @@ impl Record {
     /// Its files changed, or somebody wants it to run: a new chance.
     pub fn forgive(&mut self) {
         self.failures = 0;
-        self.suspicions = 0;
         self.plan += 1;
     }
 
-    /// Its process has died, which is not its failure as far as one can know. It is started again at once,
-    /// and after longer pauses when that goes on.
-    pub fn host_died(&mut self) -> Duration {
+    /// The zygote has died and taken it along, which is not its failure. It is started again at once, and after
+    /// longer pauses when that goes on.
+    pub fn zygote_died(&mut self) -> Duration {
         let now = Instant::now();
-        let before = match self.host_died {
+        let before = match self.zygote_died {
             Some((last, count)) if now.duration_since(last) < HEALTHY_AFTER => count,
             _ => 0,
         };
-        self.host_died = Some((now, before + 1));
-        (HOST_PAUSE * before).min(MAX_HOST_PAUSE)
+        self.zygote_died = Some((now, before + 1));
+        (ZYGOTE_PAUSE * before).min(MAX_ZYGOTE_PAUSE)
     }
 
     /// Whether it is started again in a moment.
     pub fn returns_soon(&self) -> bool {
-        self.returns.is_some_and(|pause| pause <= MAX_HOST_PAUSE)
+        self.returns.is_some_and(|pause| pause <= MAX_ZYGOTE_PAUSE)
     }
 
     /// Whether it was switched off because it failed too often.
@@ -174,9 +167,9 @@ mod tests {
     #[test]
     fn a_process_that_dies_again_and_again_is_waited_for() {
         let mut record = Record::default();
-        let pauses: Vec<_> = (0..100).map(|_| record.host_died()).collect();
-        assert_eq!(pauses[..3], [Duration::ZERO, HOST_PAUSE, HOST_PAUSE * 2]);
-        assert_eq!(pauses[99], MAX_HOST_PAUSE);
+        let pauses: Vec<_> = (0..100).map(|_| record.zygote_died()).collect();
+        assert_eq!(pauses[..3], [Duration::ZERO, ZYGOTE_PAUSE, ZYGOTE_PAUSE * 2]);
+        assert_eq!(pauses[99], MAX_ZYGOTE_PAUSE);
     }
 
     #[test]

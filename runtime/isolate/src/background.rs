@@ -15,8 +15,19 @@ static LOOP: LazyLock<Option<Handle>> = LazyLock::new(|| {
     Some(handle)
 });
 
+/// Whether there may be no such thread: in a zygote, whose forks would not have it.
+pub fn is_forbidden() -> bool {
+    #[cfg(target_os = "linux")]
+    return crate::zygote::is_zygote();
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// Runs a task on the background thread. Without one, nothing happens.
 pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
+    if is_forbidden() {
+        return;
+    }
     if let Some(handle) = LOOP.as_ref() {
         handle.spawn(task);
     }

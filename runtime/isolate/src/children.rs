@@ -70,6 +70,22 @@ pub fn kill_even_detached(thread: i32) {
 #[cfg(not(target_os = "linux"))]
 pub fn kill_even_detached(_thread: i32) {}
 
+/// Kills a process, everything in its group, and what it has started and not detached.
+#[cfg(target_os = "linux")]
+pub fn kill_process(process: i32) {
+    // SAFETY: kill takes two integers. The process is our own child and has not been waited for, so its number is its
+    // own.
+    let send = |process, signal| unsafe { libc::kill(process, signal) };
+    send(process, libc::SIGSTOP);
+    for child in children_of_all_threads(process) {
+        if process_group(child) != Some(child) {
+            kill_tree(child);
+        }
+    }
+    send(-process, libc::SIGKILL);
+    send(process, libc::SIGKILL);
+}
+
 #[cfg(target_os = "linux")]
 fn kill_tree(process: i32) {
     // SAFETY: kill takes two integers. The process is our own descendant and has not been waited

@@ -16,6 +16,7 @@ use deno_core::ModuleSpecifier;
 use deno_core::PollEventLoopOptions;
 use deno_core::error::CoreError;
 use deno_core::v8;
+use deno_runtime::deno_web::StartTime;
 use tenon_platform::ops::bridge::Bridge;
 use tenon_platform::ops::directory::OwnWorkingDirectory;
 use tenon_platform::ops::environment::ExtensionEnv;
@@ -49,23 +50,23 @@ use crate::worker::Worker;
 use crate::working_directory;
 use crate::working_directory::Ownership;
 
-/// Waits for a claim and serves it to the end; `None` if none ever came.
+/// Serves an extension to its end.
 pub async fn serve(
     worker: &mut Worker,
-    claim: oneshot::Receiver<Claim>,
+    claim: Claim,
     outbox: &Outbox,
     terminator: &Terminator,
-    warm: &watch::Sender<bool>,
-) -> Option<EndReason> {
-    let claim = warm_up(worker, claim, warm).await?;
+) -> EndReason {
+    let (pid, layers) = (std::process::id(), claim.layers);
+    outbox.send(FromIsolate::Started { pid, layers });
     let started = Started::now(claim.from_spare);
     let limits = claim.spec.limits;
-    let turns = Arc::new(claim.turn.unwrap_or_default());
+    let turns = Arc::new(TurnFlag::default());
     let _watch = terminator.set_limits(limits, turns.clone());
     worker.buffers.set_limit(limits.buffer_bytes);
     worker.log.set_rate(limits.log_lines_per_second);
-    if let Err(message) = adopt(worker, &claim.spec) {
-        return Some(EndReason::Setup { message });
+    if let Err(message) = adopt(worker, &claim.spec, claim.is_alone) {
+        return EndReason::Setup { message };
     }
     if let Some(allotment) = worker.allotment.take() {
         heap::limit(&mut worker.runtime, limits.heap_bytes, allotment, terminator);
@@ -74,7 +75,7 @@ pub async fn serve(
         Ok(url) => url,
         Err(()) => {
             let message = format!("{} is not an absolute path", claim.spec.entry.display());
-            return Some(EndReason::Setup { message });
+            return EndReason::Setup { message };
         }
     };
     if let Some(feed) = claim.feed {
@@ -95,24 +96,38 @@ pub async fn serve(
         events_delivered: false,
         measured_at: Instant::now(),
     };
-    Some(driver.run(&url).await)
+    driver.run(&url).await
 }
 
 /// Loads what most extensions need, as long as nobody is waiting.
-async fn warm_up(
+pub async fn warm_up(
     worker: &mut Worker,
     claim: oneshot::Receiver<Claim>,
     warm: &watch::Sender<bool>,
 ) -> Option<Claim> {
+    register_names(worker).await;
+    let mut claim = pin!(claim);
+    if let Ok(claim) = claim.try_recv() {
+        return Some(claim);
+    }
+    load_usual_modules(worker).await;
+    let _ = warm.send(true);
+    claim.await.ok()
+}
+
+/// Lets QuickJS find modules by the names under which its linker asks for them.
+pub async fn register_names(worker: &mut Worker) {
     #[cfg(feature = "quickjs")]
     if let Ok(url) = ModuleSpecifier::parse(crate::modules::internal::ALL) {
         // Loading registers the names; if it failed, the first import that needs one would say so.
         let _ = worker.runtime.load_side_es_module(&url).await;
     }
-    let mut claim = pin!(claim);
-    if let Ok(claim) = claim.try_recv() {
-        return Some(claim);
-    }
+    #[cfg(feature = "v8")]
+    let _ = worker;
+}
+
+/// Loads what most extensions need.
+pub async fn load_usual_modules(worker: &mut Worker) {
     if let Ok(url) = ModuleSpecifier::parse("tenon:warm") {
         // A module that cannot be warmed up is loaded when it is needed; the error shows then.
         if let Ok(id) = worker.runtime.load_side_es_module(&url).await {
@@ -121,13 +136,12 @@ async fn warm_up(
             let _ = evaluation.await;
         }
     }
-    let _ = warm.send(true);
-    claim.await.ok()
 }
 
 /// Makes the isolate the extension's: directory, environment, permissions.
-fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
-    let ownership = working_directory::enter(&spec.cwd).map_err(|error| error.to_string())?;
+fn adopt(worker: &mut Worker, spec: &LoadSpec, is_alone: bool) -> Result<(), String> {
+    let entered = working_directory::enter(&spec.cwd, is_alone);
+    let ownership = entered.map_err(|error| error.to_string())?;
     let permissions = permissions::permissions(&spec.grant).map_err(|error| error.to_string())?;
     let exec_path = node_program(spec.env.get("PATH").map(String::as_str));
     let shown_exec_path = exec_path.to_string_lossy().into_owned();
@@ -137,6 +151,8 @@ fn adopt(worker: &mut Worker, spec: &LoadSpec) -> Result<(), String> {
         if ownership == Ownership::Own {
             state.put(OwnWorkingDirectory);
         }
+        // Its clock begins now, not when the instance was made.
+        state.put(StartTime::default());
         state.borrow::<ExtensionEnv>().fill(spec.env.clone(), exec_path);
         state.borrow::<GuardedFs>().guard(permissions.clone());
         state.put(permissions.clone());
@@ -341,6 +357,7 @@ impl Driver<'_> {
                 }
             }
         }
+        self.worker.run_foreground(cx);
         let polled = self.worker.runtime.poll_event_loop(cx, PollEventLoopOptions::default());
         self.report_events_seen();
         // A module that fails says more about it than the event loop does.
@@ -406,6 +423,15 @@ impl Driver<'_> {
                 let deliver = &self.worker.functions.deliver;
                 self.events_delivered = true;
                 call(&mut self.worker.runtime, deliver, &[batch.into()])
+            }
+            ToIsolate::HoldStart { held } => {
+                self.terminator.hold_start(held);
+                Ok(())
+            }
+            ToIsolate::Measure => {
+                self.measure(Duration::ZERO);
+                self.outbox.send(FromIsolate::Measured(self.terminator.usage()));
+                Ok(())
             }
             // Handled by whoever polls the inbox.
             ToIsolate::Stop => Ok(()),
@@ -504,7 +530,7 @@ impl Driver<'_> {
 
 /// Calls one of the platform's functions with plain values. Its result is not needed; what it
 /// throws is an error of the platform or of a synchronous handler.
-fn call(
+pub fn call(
     runtime: &mut JsRuntime,
     function: &v8::Global<v8::Function>,
     arguments: &[serde_json::Value],

@@ -1,16 +1,18 @@
 //! Which engine is compiled in, and its one-time initialisation.
 
 use std::sync::Once;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::AtomicBool;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::Ordering::Relaxed;
 
 use deno_core::JsRuntime;
-#[cfg(feature = "v8")]
 use deno_core::v8;
 use tenon_protocol::engine::EngineInfo;
 use tenon_protocol::message::EngineName;
 
 #[cfg(feature = "v8")]
 use crate::limits::WASM_MAX_PAGES;
-use crate::priority;
 
 /// The engine that is compiled in.
 pub const NAME: EngineName =
@@ -69,9 +71,76 @@ pub fn init_engine() {
             "--wasm-max-mem-pages={WASM_MAX_PAGES} --single-threaded-gc"
         ));
         JsRuntime::init_platform(None);
-        priority::lower_other_threads();
     });
 }
+
+/// Whether the engine was initialised for a process that forks.
+#[cfg(target_os = "linux")]
+static FOR_FORKS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the engine was initialised for a process that forks, in which deno_core's platform cannot be used.
+#[cfg(all(target_os = "linux", feature = "v8"))]
+pub fn is_made_for_forks() -> bool {
+    FOR_FORKS.load(Relaxed)
+}
+
+/// Initialises the engine for a process that forks: nothing of it depends on a thread.
+#[cfg(target_os = "linux")]
+pub fn init_for_forks() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        FOR_FORKS.store(true, Relaxed);
+        fix_large_allocations();
+        init_forkable_platform();
+    });
+}
+
+#[cfg(all(target_os = "linux", feature = "v8"))]
+fn init_forkable_platform() {
+    use crate::zygote::ForegroundPlatform;
+    use crate::zygote::late_threads;
+
+    // Without threads of ours V8 must not hand out work at all: nobody would do it after the fork. Flags stay open
+    // to change because the seed of `Math.random` is one, and is set after the fork.
+    let threads = if late_threads::are_possible() { "--single-threaded-gc" } else { "--single-threaded" };
+    v8::V8::set_flags_from_string(&format!(
+        "--wasm-max-mem-pages={WASM_MAX_PAGES} {threads} --no-freeze-flags-after-init"
+    ));
+    // It insists on a thread of its own, which waits for work that it never gets and is not there after the fork.
+    let platform = v8::new_custom_platform(1, false, false, ForegroundPlatform);
+    if late_threads::are_possible() {
+        // SAFETY: the version was checked, and the platform is not in use yet.
+        unsafe { late_threads::install(&platform) };
+    }
+    JsRuntime::init_platform(Some(platform.make_shared()));
+}
+
+#[cfg(all(target_os = "linux", feature = "quickjs"))]
+fn init_forkable_platform() {
+    v8::V8::set_entropy_source(crate::zygote::entropy::fill);
+    JsRuntime::init_platform(None);
+}
+
+/// Makes a forked instance differ from its siblings where it must, and lets what was put off begin.
+#[cfg(all(target_os = "linux", feature = "v8"))]
+pub fn renew_after_fork(runtime: &mut JsRuntime) {
+    let mut seed = [0; 4];
+    // SAFETY: the buffer is ours and has the given length.
+    unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };
+    // The seed is a positive number, and zero stands for none.
+    let seed = (u32::from_le_bytes(seed) & 0x7fff_ffff) | 1;
+    v8::V8::set_flags_from_string(&format!("--random-seed={seed}"));
+    // The context takes its seed now. Worker threads must not take the same.
+    let _ = runtime.execute_script("ext:tenon/fork.js", "Math.random()");
+    v8::V8::set_flags_from_string("--random-seed=0");
+    crate::zygote::foreground::resume();
+    crate::zygote::late_threads::resume();
+}
+
+/// Makes a forked instance differ from its siblings where it must: QuickJS asks [`crate::zygote::entropy`], which
+/// notices the fork by itself.
+#[cfg(all(target_os = "linux", feature = "quickjs"))]
+pub fn renew_after_fork(_runtime: &mut JsRuntime) {}
 
 /// From this size on an allocation is a mapping of its own, and is given back when it is freed, in bytes.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -13,11 +13,11 @@ use tenon_protocol::engine::Engine;
 use tenon_protocol::engine::EngineIsolate;
 use tenon_protocol::engine::Receive;
 use tenon_protocol::engine::Spare;
+use tenon_protocol::layers::Layers;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
-use crate::background;
 use crate::engine::EngineError;
 use crate::limits::HEAP_BYTES;
 use crate::limits::STARVED_GRACE;
@@ -30,7 +30,6 @@ use crate::message::ToIsolate;
 use crate::thread;
 use crate::thread::Seat;
 use crate::thread::Terminator;
-use crate::watchdog::TurnFlag;
 
 /// Where an isolate's messages go. Empty until the isolate has an extension; what is sent before
 /// that is dropped.
@@ -58,8 +57,10 @@ pub(crate) struct Claim {
     pub spec: LoadSpec,
     pub inbox: mpsc::UnboundedReceiver<ToIsolate>,
     pub feed: Option<Feed>,
-    /// Where it says that its code is running, instead of its own place.
-    pub turn: Option<TurnFlag>,
+    /// Whether the process is the extension's own.
+    pub is_alone: bool,
+    /// What the kernel enforces of the grant: nothing in a process that is not the extension's own.
+    pub layers: Layers,
     pub from_spare: bool,
     pub launcher: Launcher,
 }
@@ -100,28 +101,10 @@ impl Launcher {
         spec: LoadSpec,
         send: impl Fn(FromIsolate) + Send + Sync + 'static,
     ) -> Result<Isolate, EngineError> {
-        self.put(spec, Box::new(send), |_| None, None)
+        self.put(spec, Box::new(send))
     }
 
-    /// The same for an isolate that gets its messages by a task of its own, and that says in the given place
-    /// when its code is running.
-    pub fn start_fed(
-        &self,
-        spec: LoadSpec,
-        send: impl Fn(FromIsolate) + Send + Sync + 'static,
-        feed: impl FnOnce(mpsc::UnboundedSender<ToIsolate>) -> Feed,
-        turn: Option<TurnFlag>,
-    ) -> Result<Isolate, EngineError> {
-        self.put(spec, Box::new(send), |inbox| Some(feed(inbox)), turn)
-    }
-
-    fn put(
-        &self,
-        spec: LoadSpec,
-        send: Receive,
-        feed: impl FnOnce(mpsc::UnboundedSender<ToIsolate>) -> Option<Feed>,
-        turn: Option<TurnFlag>,
-    ) -> Result<Isolate, EngineError> {
+    fn put(&self, spec: LoadSpec, send: Receive) -> Result<Isolate, EngineError> {
         // A heap's limit is set when the engine is made, so a spare has the usual one.
         let usual = spec.limits.heap_bytes == HEAP_BYTES;
         let spare = if usual { self.place().spare.take() } else { None };
@@ -133,8 +116,9 @@ impl Launcher {
         let (inbox_sender, inbox) = mpsc::unbounded_channel();
         waiting.outbox.connect(send);
         let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
-        let feed = feed(inbox_sender.clone());
-        let claim = Claim { spec, inbox, feed, turn, from_spare, launcher: self.clone() };
+        let (launcher, is_alone) = (self.clone(), false);
+        let layers = Layers::default();
+        let claim = Claim { spec, inbox, feed: None, is_alone, layers, from_spare, launcher };
         // The thread waits for nothing else; should it have died, `ended` says so.
         let _ = waiting.claim.send(claim);
         Ok(Isolate {
@@ -154,15 +138,6 @@ impl Launcher {
         }
     }
 
-    /// Does something as soon as the spare, if one is kept, is ready to be claimed.
-    pub fn when_spare_is_warm(&self, then: impl FnOnce() + Send + 'static) {
-        let launcher = self.clone();
-        background::spawn(async move {
-            launcher.wait_for_spare().await;
-            then();
-        });
-    }
-
     /// Makes a spare if one is wanted and there is none.
     pub(crate) fn refill(&self) {
         let mut place = self.place();
@@ -170,13 +145,6 @@ impl Launcher {
             // Without a spare the next start is slower; that is all.
             place.spare = launch("spare", HEAP_BYTES).ok();
         }
-    }
-
-    /// Ends the spare, and makes no other.
-    pub fn give_up_spare(&self) {
-        let mut place = self.place();
-        place.policy = Spare::None;
-        place.spare = None;
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {
@@ -224,11 +192,6 @@ impl Isolate {
         self.end_by_force()
     }
 
-    /// Ends the isolate by force when it does not end by itself within its deadline; it has been told to.
-    pub fn expect_end(&self) {
-        background::spawn(self.end_by_force());
-    }
-
     fn end_by_force(&self) -> impl Future<Output = ()> + Send + 'static {
         let (deadline, terminator) = (self.stop_deadline, self.terminator.clone());
         let mut ended = self.ended.clone();
@@ -247,11 +210,6 @@ impl Isolate {
         }
     }
 
-    /// Whether its thread has nothing left to do.
-    pub fn has_ended(&self) -> bool {
-        *self.ended.borrow()
-    }
-
     /// What it uses.
     pub fn usage(&self) -> IsolateUsage {
         self.terminator.usage()
@@ -260,11 +218,6 @@ impl Isolate {
     /// Says whether the start deadline counts: not while a person is asked about the extension.
     pub fn hold_start(&self, held: bool) {
         self.terminator.hold_start(held);
-    }
-
-    /// Ends the isolate now, giving the reason.
-    pub fn terminate(&self, reason: &str) {
-        self.terminator.terminate(EndReason::Terminated { reason: reason.to_owned() });
     }
 }
 
@@ -290,7 +243,7 @@ impl Drop for Isolate {
 
 impl Engine for Launcher {
     fn start(&self, spec: LoadSpec, receive: Receive) -> Result<Box<dyn EngineIsolate>, String> {
-        let isolate = self.put(spec, receive, |_| None, None).map_err(|error| error.to_string())?;
+        let isolate = self.put(spec, receive).map_err(|error| error.to_string())?;
         Ok(Box::new(isolate))
     }
 

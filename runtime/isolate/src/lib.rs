@@ -33,9 +33,9 @@ mod log_rate;
 mod memory;
 mod modules;
 mod permissions;
-mod priority;
 mod script_error;
-mod serve;
+#[cfg(target_os = "linux")]
+mod session_socket;
 mod stdio;
 mod terminator;
 mod thread;
@@ -43,15 +43,16 @@ mod watchdog;
 mod worker;
 mod worker_threads;
 mod working_directory;
+#[cfg(target_os = "linux")]
+mod zygote;
 
 pub use engine::EngineError;
 pub use engine::engine_info;
 pub use engine::init_engine;
 pub use launcher::Isolate;
 pub use launcher::Launcher;
-pub use serve::serve;
-pub use serve::serve_if_asked;
 pub use tenon_protocol::engine::EngineInfo;
 pub use tenon_protocol::engine::Spare;
 pub use tenon_protocol::message;
-pub use watchdog::TurnFlag;
+#[cfg(target_os = "linux")]
+pub use zygote::serve_if_asked;

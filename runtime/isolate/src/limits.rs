@@ -32,15 +32,25 @@ pub const WASM_MAX_PAGES: u32 = 16 * 1024;
 /// How often the CPU time of busy isolates is looked at. It is how late a loop may be noticed.
 pub const WATCH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// CPU time in one turn after which an isolate's thread has a lower priority, until the turn is over.
-pub const BUSY_AFTER: Duration = Duration::from_millis(15);
-
-/// The priority of threads that keep a processor busy, as niceness: a tenth of the usual share while
-/// others want the processor, all of it otherwise.
-pub const BUSY_NICENESS: i32 = 10;
-
-/// The same while no isolate is busy, so that a program at rest is not woken up all the time.
+/// The same while no isolate is busy.
 pub const WATCH_IDLE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Looks that find nothing to do before the watcher sleeps until the next turn, so that a program at rest is not woken
+/// up.
+pub const LOOKS_BEFORE_SLEEP: u32 = 5;
+
+/// V8's threads for compilation in one extension's process; they start when V8 first has work for them.
+#[cfg(feature = "v8")]
+pub const ENGINE_THREADS: usize = 2;
+
+/// What the system lets a process allocate above its limit of memory: stacks of threads, and what is reserved and not
+/// touched.
+#[cfg(target_os = "linux")]
+pub const MEMORY_SLACK_BYTES: usize = 2 * 1024 * 1024 * 1024;
+
+/// Descriptors that a new process closes one by one where the system cannot close a range.
+#[cfg(target_os = "linux")]
+pub const MAX_DESCRIPTORS_TO_CLOSE: i32 = 65_536;
 
 /// The least time between two measurements of one isolate's memory. V8 measures in microseconds.
 #[cfg(feature = "v8")]
@@ -49,16 +59,6 @@ pub const MEASURE_INTERVAL: Duration = Duration::from_millis(250);
 /// it, which takes milliseconds.
 #[cfg(feature = "quickjs")]
 pub const MEASURE_INTERVAL: Duration = Duration::from_secs(2);
-
-/// How many isolates may end in one process, or as many as live there if that is more, before the next ones
-/// are started in another. V8 gives back what an isolate had.
-#[cfg(feature = "v8")]
-pub const MAX_ENDED: Option<usize> = None;
-/// How many isolates may end in one process, or as many as live there if that is more, before the next ones
-/// are started in another. The back end that gives QuickJS V8's interface never frees function templates, and
-/// through them 4.5 MB of each isolate stay; this bounds it to 150 MB in a process.
-#[cfg(feature = "quickjs")]
-pub const MAX_ENDED: Option<usize> = Some(32);
 
 /// The most frames of a stack that are kept; more are not read by anybody.
 pub const STACK_FRAMES: usize = 20;

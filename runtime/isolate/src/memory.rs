@@ -1,4 +1,4 @@
-//! The limit on memory outside the heap.
+//! The limits on memory outside the heap, and on all memory of an extension's process.
 //!
 //! V8 gets the memory of array buffers from an allocator of ours, which counts it and refuses what is too
 //! much. Three kinds of memory do not come this way and are seen only when the isolate is measured: Wasm
@@ -8,6 +8,20 @@
 //! are shared buffers, Wasm memories and buffers of ops; for these there is no limit.
 
 use deno_core::v8;
+
+/// The memory of this process that it shares with nobody: what it has written to since it was forked, and what it has
+/// allocated.
+pub fn resident_bytes() -> usize {
+    // Two of the numbers in this file are pages that are resident, and those of them that come from a file or are shared.
+    // Pages that are still shared with the zygote count, which is a few megabytes too much.
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let mut numbers = text.split_whitespace().skip(1).map(|word| word.parse().unwrap_or(0_usize));
+    let (resident, shared) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    resident.saturating_sub(shared) * PAGE_BYTES
+}
+
+/// What the system counts memory in, where it matters.
+const PAGE_BYTES: usize = 4096;
 
 /// The parameters of a new engine instance with the given heap.
 fn with_heap(bytes: usize) -> v8::CreateParams {

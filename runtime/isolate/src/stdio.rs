@@ -6,7 +6,9 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::fd::OwnedFd;
+use std::os::fd::RawFd;
 use std::sync::mpsc;
 
 use deno_runtime::deno_io::Stdio;
@@ -23,30 +25,77 @@ use crate::message::FromIsolate;
 use crate::message::LogLevel;
 use crate::message::LogRecord;
 
-/// Tells when everything that was written has come out.
-pub struct Drained(mpsc::Receiver<()>);
+/// The pipe behind an extension's standard output and error.
+pub struct Output {
+    log: LogGate,
+    /// The descriptors that write to it.
+    writers: [RawFd; 2],
+    /// Closed when everything has come out; none while nobody reads.
+    drained: Option<mpsc::Receiver<()>>,
+}
 
-impl Drained {
+impl Output {
     /// Waits until the last writer is gone and the pipe is empty. A detached child may keep it open,
     /// so not for long.
     pub fn wait(self) {
         // Nothing is ever sent; the channel closes when the reader is done.
-        let _ = self.0.recv_timeout(DRAIN_DEADLINE);
+        if let Some(drained) = self.drained {
+            let _ = drained.recv_timeout(DRAIN_DEADLINE);
+        }
+    }
+
+    /// The same in a process that is about to exit, and in which the engine still has the writers.
+    #[cfg(target_os = "linux")]
+    pub fn close_and_wait(self) {
+        if let Ok(nothing) = File::options().write(true).open("/dev/null") {
+            // Nothing can be written any more: what would be is not the extension's.
+            let _ = self.writers.iter().try_for_each(|&place| put(&nothing, place));
+        }
+        self.wait();
+    }
+
+    /// After a fork: makes a pipe of the process's own, where the inherited one was, and reads it.
+    #[cfg(target_os = "linux")]
+    pub fn reopen(&mut self) -> io::Result<()> {
+        let (reader, writer) = io::pipe()?;
+        self.writers.iter().try_for_each(|&place| put(&writer, place))?;
+        self.read(reader);
+        Ok(())
+    }
+
+    fn read(&mut self, reader: io::PipeReader) {
+        let (open, drained) = mpsc::channel();
+        background::spawn(forward(OwnedFd::from(reader), self.log.clone(), open));
+        self.drained = Some(drained);
     }
 }
 
-/// Standard input, output and error for a new isolate; what is written goes to `log`.
-pub fn piped(log: LogGate) -> io::Result<(Stdio, Drained)> {
+/// Puts another name for a file where another file is.
+#[cfg(target_os = "linux")]
+fn put(file: &impl AsRawFd, place: RawFd) -> io::Result<()> {
+    // SAFETY: the file is open; what was at the place is closed, and whoever owns it owns the new one.
+    if unsafe { libc::dup3(file.as_raw_fd(), place, libc::O_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Standard input, output and error for a new isolate; what is written goes to `log`. In a zygote nobody reads yet.
+pub fn piped(log: LogGate) -> io::Result<(Stdio, Output)> {
     let (reader, writer) = io::pipe()?;
-    let (open, drained) = mpsc::channel();
-    background::spawn(forward(OwnedFd::from(reader), log, open));
     let writer = File::from(OwnedFd::from(writer));
+    let second = writer.try_clone()?;
+    let writers = [second.as_raw_fd(), writer.as_raw_fd()];
+    let mut output = Output { log, writers, drained: None };
+    if !background::is_forbidden() {
+        output.read(reader);
+    }
     let stdio = Stdio {
         stdin: StdioPipe::file(File::open("/dev/null")?),
-        stdout: StdioPipe::file(writer.try_clone()?),
+        stdout: StdioPipe::file(second),
         stderr: StdioPipe::file(writer),
     };
-    Ok((stdio, Drained(drained)))
+    Ok((stdio, output))
 }
 
 /// Passes on what comes out of the pipe; `_open` is dropped at its end.

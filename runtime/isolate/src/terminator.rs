@@ -28,7 +28,6 @@ use crate::message::EndReason;
 use crate::message::FromIsolate;
 use crate::message::IsolateLimits;
 use crate::message::IsolateUsage;
-use crate::priority;
 use crate::watchdog;
 use crate::watchdog::Heartbeat;
 use crate::watchdog::Signs;
@@ -46,6 +45,8 @@ struct Inner {
     limits: OnceLock<IsolateLimits>,
     /// The clock of the extension's own thread.
     clock: OnceLock<Arc<CpuClock>>,
+    /// Whether the process is the extension's own.
+    is_alone: AtomicBool,
     heap_bytes: AtomicU64,
     buffer_bytes: AtomicU64,
 }
@@ -210,8 +211,6 @@ impl Terminator {
             }
             state.pending = Some(Pending { breach, thread });
         }
-        // It was computing, so it may have a lower priority; to end, it needs a processor.
-        priority::restore(thread);
         self.ask_for_stack(thread);
         let terminator = self.clone();
         background::spawn(async move {
@@ -440,6 +439,17 @@ impl Terminator {
         let clock = self.0.clock.get()?.clone();
         let thread = children::current_thread();
         Some(watchdog::watch(self, thread, clock, Signs::Turns(turns), limits))
+    }
+
+    /// The process is the extension's own, so that all its memory counts.
+    #[cfg(target_os = "linux")]
+    pub fn own_process(&self) {
+        self.0.is_alone.store(true, Relaxed);
+    }
+
+    /// Whether the process is the extension's own.
+    pub fn is_alone(&self) -> bool {
+        self.0.is_alone.load(Relaxed)
     }
 
     /// The limits, once the extension is known.

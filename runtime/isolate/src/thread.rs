@@ -107,8 +107,10 @@ fn live(
         match made {
             Ok(mut worker) => {
                 terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
-                let service = driver::serve(&mut worker, claim, outbox, terminator, warm);
-                let reason = runtime.block_on(service);
+                let reason = runtime.block_on(async {
+                    let claim = driver::warm_up(&mut worker, claim, warm).await?;
+                    Some(driver::serve(&mut worker, claim, outbox, terminator).await)
+                });
                 terminator.detach();
                 let (output, log) = (worker.output, worker.log);
                 drop(worker.runtime);

@@ -2,12 +2,16 @@
 //! many child processes.
 //!
 //! An isolate at rest costs it one look at a number, a worker at rest one at its clock. An isolate in a turn
-//! costs it a look at its clock, too, and one in a long turn is asked to measure its memory.
+//! costs it a look at its clock, too, and one in a long turn is asked to measure its memory. When all are at rest and
+//! have no child processes, it sleeps until the next turn begins.
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::fence;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -16,68 +20,43 @@ use tokio::sync::Notify;
 use crate::background;
 use crate::floor::CpuClock;
 use crate::limits;
-use crate::limits::BUSY_AFTER;
 use crate::limits::CHILDREN_INTERVAL;
+use crate::limits::LOOKS_BEFORE_SLEEP;
 use crate::limits::WATCH_IDLE_INTERVAL;
 use crate::limits::WATCH_INTERVAL;
+use crate::memory;
 use crate::message::Breach;
 use crate::message::IsolateLimits;
-use crate::priority;
 use crate::thread::Terminator;
 
 /// Counts the turns of an event loop: odd while one is going on, even at rest. Only the isolate's thread
-/// writes; anybody may read, another process too if the number is in memory that both have.
-pub struct TurnFlag {
-    count: *const AtomicU32,
-    /// Keeps the number where it is.
-    _keep: Arc<dyn Send + Sync>,
-}
-
-// SAFETY: the pointer is to an atomic number, which threads may share, and what keeps it there may be shared
-// too.
-unsafe impl Send for TurnFlag {}
-// SAFETY: as above.
-unsafe impl Sync for TurnFlag {}
-
-impl Default for TurnFlag {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// writes; anybody may read.
+#[derive(Default)]
+pub struct TurnFlag(AtomicU32);
 
 impl TurnFlag {
-    /// A flag with memory of its own, at rest.
-    pub fn new() -> Self {
-        let own = Arc::new(AtomicU32::new(0));
-        Self { count: Arc::as_ptr(&own), _keep: own }
-    }
-
-    /// A flag somewhere else.
-    ///
-    /// # Safety
-    ///
-    /// The number must be there, aligned and written by nobody else, as long as `keep` lives.
-    pub unsafe fn at(count: *const AtomicU32, keep: Arc<dyn Send + Sync>) -> Self {
-        Self { count, _keep: keep }
-    }
-
     /// The number of the turn; odd while it is going on.
     pub fn count(&self) -> u32 {
-        self.number().load(Relaxed)
+        self.0.load(Relaxed)
     }
 
-    /// A turn begins; it is over when the result is dropped.
+    /// A turn begins; it is over when the result is dropped. The watcher wakes up if it sleeps.
     pub fn enter(&self) -> Turn<'_> {
-        let number = self.number();
-        number.store(number.load(Relaxed) | 1, Relaxed);
-        Turn(number)
-    }
-
-    fn number(&self) -> &AtomicU32 {
-        // SAFETY: whoever made the flag said that the number is there as long as the flag is.
-        unsafe { &*self.count }
+        self.0.store(self.0.load(Relaxed) | 1, Relaxed);
+        // Pairs with the fence of the watcher, which looks at the turns again after it has said that it sleeps.
+        fence(SeqCst);
+        if IS_ASLEEP.load(Relaxed) && IS_ASLEEP.swap(false, Relaxed) {
+            AWAKE.notify_one();
+        }
+        Turn(&self.0)
     }
 }
+
+/// Whether the watcher sleeps until a turn begins.
+static IS_ASLEEP: AtomicBool = AtomicBool::new(false);
+
+/// Wakes the watcher.
+static AWAKE: Notify = Notify::const_new();
 
 /// A turn that is going on.
 pub struct Turn<'a>(&'a AtomicU32);
@@ -143,8 +122,8 @@ struct Subject {
     counted_at: Option<Instant>,
     /// Whether it has done something since then.
     uncounted: bool,
-    /// Whether its thread has a lower priority.
-    lowered: bool,
+    /// How many child processes it had then.
+    children: usize,
 }
 
 /// What an event loop is found doing.
@@ -162,15 +141,16 @@ impl Subject {
     /// Looks once; false if it was at rest.
     fn look(&mut self, now: Instant) -> bool {
         let doing = self.find();
-        if doing != Doing::LongTurn && std::mem::take(&mut self.lowered) {
-            priority::restore(self.thread);
-        }
         let is_busy = doing != Doing::Rest;
+        if is_busy {
+            self.judge_memory();
+        }
         if doing == Doing::LongTurn {
             self.judge_turn();
         }
-        // Also at rest, if it came to rest too soon after the last count: what it started last still runs.
-        self.uncounted |= is_busy;
+        // Also at rest, if it came to rest too soon after the last count: what it started last still runs. And as long
+        // as something runs: what it has started may start more.
+        self.uncounted |= is_busy || self.children > 0;
         let is_due = self.counted_at.is_none_or(|at| now.duration_since(at) >= CHILDREN_INTERVAL);
         if self.uncounted && is_due {
             self.counted_at = Some(now);
@@ -178,6 +158,19 @@ impl Subject {
             self.judge_children();
         }
         is_busy
+    }
+
+    /// Whether nothing can happen before its next turn. A worker does not say when its turns begin.
+    fn can_be_left(&self) -> bool {
+        matches!(self.signs, Signs::Turns(_)) && !self.uncounted && self.children == 0
+    }
+
+    /// Whether a turn is going on, or has been since the last look.
+    fn has_moved(&self) -> bool {
+        match &self.signs {
+            Signs::Turns(flag) => flag.count() != self.turn || flag.count() % 2 == 1,
+            Signs::Answers(_) => true,
+        }
     }
 
     fn find(&mut self) -> Doing {
@@ -212,9 +205,6 @@ impl Subject {
     fn judge_turn(&mut self) {
         let allowed = Duration::from_millis(self.limits.cpu_ms);
         let used = self.clock.read().saturating_sub(self.cpu);
-        if used >= BUSY_AFTER && !std::mem::replace(&mut self.lowered, true) {
-            priority::lower(self.thread);
-        }
         if used >= allowed {
             self.terminator.breach_on(self.thread, self.cpu_breach());
         } else if cfg!(feature = "v8") {
@@ -236,9 +226,20 @@ impl Subject {
         limits::breach("cpu-ms", allowed)
     }
 
-    fn judge_children(&self) {
+    /// All memory of the process, where it is the extension's alone.
+    fn judge_memory(&self) {
+        let most = self.limits.memory_bytes;
+        if self.terminator.is_alone() && memory::resident_bytes() > most {
+            let megabytes = most / (1024 * 1024);
+            let allowed = format!("the memory of its process reached the limit of {megabytes} MB");
+            self.terminator.breach_on(self.thread, limits::breach("memory-mb", allowed));
+        }
+    }
+
+    fn judge_children(&mut self) {
         let most = self.limits.children;
-        if self.terminator.count_children(most) > most {
+        self.children = self.terminator.count_children(most);
+        if self.children > most {
             let allowed = format!("it had more than {most} child processes");
             self.terminator.breach_on(self.thread, limits::breach("children", allowed));
         }
@@ -302,29 +303,57 @@ pub fn watch(
         cpu,
         counted_at,
         uncounted: false,
-        lowered: false,
+        children: 0,
     });
     if !std::mem::replace(&mut watched.is_running, true) {
         background::spawn(run());
     }
+    IS_ASLEEP.store(false, Relaxed);
+    AWAKE.notify_one();
     Watch(id)
 }
 
 async fn run() {
     let mut interval = WATCH_INTERVAL;
+    let mut quiet = 0;
     loop {
         tokio::time::sleep(interval).await;
-        let Ok(mut watched) = WATCHED.lock() else { return };
-        if watched.subjects.is_empty() {
-            watched.is_running = false;
-            return;
+        let sleeps = {
+            let Ok(mut watched) = WATCHED.lock() else { return };
+            if watched.subjects.is_empty() {
+                watched.is_running = false;
+                return;
+            }
+            let now = Instant::now();
+            let mut is_busy = false;
+            for subject in &mut watched.subjects {
+                is_busy |= subject.look(now);
+            }
+            interval = if is_busy { WATCH_INTERVAL } else { WATCH_IDLE_INTERVAL };
+            quiet = if is_busy { 0 } else { quiet + 1 };
+            quiet >= LOOKS_BEFORE_SLEEP && watched.fall_asleep()
+        };
+        if sleeps {
+            AWAKE.notified().await;
+            (interval, quiet) = (WATCH_INTERVAL, 0);
         }
-        let now = Instant::now();
-        let mut is_busy = false;
-        for subject in &mut watched.subjects {
-            is_busy |= subject.look(now);
+    }
+}
+
+impl Watched {
+    /// Says that the watcher sleeps, unless something has begun meanwhile.
+    fn fall_asleep(&self) -> bool {
+        if !self.subjects.iter().all(Subject::can_be_left) {
+            return false;
         }
-        interval = if is_busy { WATCH_INTERVAL } else { WATCH_IDLE_INTERVAL };
+        IS_ASLEEP.store(true, Relaxed);
+        // A turn that begins now either sees that, or is seen below.
+        fence(SeqCst);
+        let stays_awake = self.subjects.iter().any(Subject::has_moved);
+        if stays_awake {
+            IS_ASLEEP.store(false, Relaxed);
+        }
+        !stays_awake
     }
 }
 
@@ -334,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_odd_while_it_goes_on() {
-        let flag = TurnFlag::new();
+        let flag = TurnFlag::default();
         assert_eq!(flag.count(), 0);
         let turn = flag.enter();
         assert_eq!(flag.count(), 1);
@@ -342,15 +371,6 @@ mod tests {
         assert_eq!(flag.count(), 2);
         drop(flag.enter());
         assert_eq!(flag.count(), 4);
-    }
-
-    #[test]
-    fn a_flag_can_be_elsewhere() {
-        let memory: Arc<[AtomicU32; 2]> = Arc::default();
-        // SAFETY: the number lives as long as the array, and only the flag writes it.
-        let flag = unsafe { TurnFlag::at(&memory[1], memory.clone()) };
-        let _turn = flag.enter();
-        assert_eq!((memory[0].load(Relaxed), memory[1].load(Relaxed)), (0, 1));
     }
 
     #[tokio::test]
@@ -368,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_was_done_before_a_rest_is_counted_at_rest() {
-        let flag = Arc::new(TurnFlag::new());
+        let flag = Arc::new(TurnFlag::default());
         let mut subject = Subject {
             id: 0,
             terminator: Terminator::default(),
@@ -380,7 +400,7 @@ mod tests {
             cpu: Duration::ZERO,
             counted_at: None,
             uncounted: false,
-            lowered: false,
+            children: 0,
         };
         let first = Instant::now();
         drop(flag.enter());

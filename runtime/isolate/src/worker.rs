@@ -32,6 +32,8 @@ use tenon_platform::ops::environment::ExtensionEnv;
 use tenon_platform::ops::signals::Signals;
 
 use crate::embedded;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+use crate::engine;
 use crate::launcher::Outbox;
 use crate::log_rate::LogGate;
 use crate::memory::Allotment;
@@ -41,11 +43,13 @@ use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
 use crate::permissions;
 use crate::permissions::GuardedFs;
-use crate::stdio::Drained;
+use crate::stdio::Output;
 use crate::thread::Terminator;
 use crate::worker_threads;
 use crate::worker_threads::Shared;
 use crate::worker_threads::Stores;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+use crate::zygote::Foreground;
 
 /// The functions of `ext:tenon/platform.js` that the runtime calls.
 pub struct PlatformFunctions {
@@ -63,13 +67,28 @@ pub struct Worker {
     pub runtime: JsRuntime,
     pub functions: PlatformFunctions,
     pub home: Home,
-    pub output: Drained,
+    pub output: Output,
     /// Finds where a line of transpiled code was written.
     pub loader: Rc<ExtensionLoader>,
     pub log: LogGate,
     pub buffers: Buffers,
     /// Taken when the heap's limit is set.
     pub allotment: Option<Allotment>,
+    /// What the engine wants to be run on this thread, where that is not deno_core's to do.
+    #[cfg(all(target_os = "linux", feature = "v8"))]
+    foreground: Option<Foreground>,
+}
+
+impl Worker {
+    /// Runs what the engine has posted to this thread, and has the task woken when there is more.
+    pub fn run_foreground(&self, cx: &std::task::Context<'_>) {
+        #[cfg(all(target_os = "linux", feature = "v8"))]
+        if let Some(foreground) = &self.foreground {
+            foreground.run(cx);
+        }
+        #[cfg(not(all(target_os = "linux", feature = "v8")))]
+        let _ = cx;
+    }
 }
 
 /// A name for the program until the extension is known; nothing is loaded from it.
@@ -122,7 +141,11 @@ pub fn create(
     init_extensions(&mut runtime, &services, &bootstrap, shared, stdio)?;
     let functions = run_bootstrap(&mut runtime, bootstrap);
     allotment.limit();
+    #[cfg(all(target_os = "linux", feature = "v8"))]
+    let foreground = engine::is_made_for_forks().then(|| Foreground::of(runtime.v8_isolate()));
     Ok(Worker {
+        #[cfg(all(target_os = "linux", feature = "v8"))]
+        foreground,
         runtime,
         functions,
         home,

@@ -89,6 +89,15 @@ pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
         allotment.limit();
         let (runtime, bytes) = (&mut worker.js_runtime, shared.heap_bytes);
         heap::limit(runtime, bytes, allotment, &shared.terminator);
+        #[cfg(all(target_os = "linux", feature = "v8"))]
+        if crate::engine::is_made_for_forks() {
+            let foreground = crate::zygote::Foreground::of(worker.js_runtime.v8_isolate());
+            // deno_runtime turns the worker's event loop on this thread, and this task with it.
+            tokio::spawn(std::future::poll_fn(move |cx| {
+                foreground.run(cx);
+                std::task::Poll::<()>::Pending
+            }));
+        }
         let engine = worker.js_runtime.v8_isolate().thread_safe_handle();
         let seat = shared.terminator.attach_worker(engine);
         // It is given up when the worker's state is dropped, on the worker's thread.

@@ -1,6 +1,7 @@
 //! A working directory per extension.
 //!
-//! The working directory belongs to the process, but Linux keeps it per thread group only as long as
+//! The working directory belongs to the process. An extension with a process of its own simply enters it. For those in
+//! the process of the program that embeds them, Linux keeps it per thread group only as long as
 //! nobody asks otherwise: a thread that leaves the shared file-system state has a directory (and a
 //! umask) of its own, and every thread it starts, such as those for blocking file operations, shares
 //! it. So `process.chdir`, relative paths and the directory of child processes are the extension's,
@@ -39,10 +40,11 @@ pub enum WorkingDirectoryError {
     },
 }
 
-/// Gives the calling thread, and the threads it will start, a working directory of its own. Where the
-/// system cannot, the process must be in that directory already; then the answer is `Shared`.
-pub fn enter(path: &Path) -> Result<Ownership, WorkingDirectoryError> {
-    if !leave_shared_state() {
+/// Enters a directory. In a process that is not the extension's alone, gives the calling thread, and the threads it will
+/// start, a working directory of its own. Where the system cannot, the process must be in that directory already; then
+/// the answer is `Shared`.
+pub fn enter(path: &Path, is_alone: bool) -> Result<Ownership, WorkingDirectoryError> {
+    if !is_alone && !leave_shared_state() {
         let here = std::env::current_dir().and_then(std::fs::canonicalize).ok();
         let there = std::fs::canonicalize(path).ok();
         return match there {
@@ -75,7 +77,7 @@ mod tests {
     fn a_thread_that_entered_a_directory_leaves_the_others_where_they_are() {
         let before = std::env::current_dir().unwrap();
         std::thread::spawn(|| {
-            enter(Path::new("/")).unwrap();
+            enter(Path::new("/"), false).unwrap();
             let child = std::thread::spawn(|| std::env::current_dir().unwrap());
             assert_eq!(child.join().unwrap(), Path::new("/"));
         })
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_missing_directory_is_named() {
-        let error = std::thread::spawn(|| enter(Path::new("/no/such/place")).unwrap_err());
+        let error = std::thread::spawn(|| enter(Path::new("/no/such/place"), false).unwrap_err());
         assert!(error.join().unwrap().to_string().contains("/no/such/place"));
     }
 }

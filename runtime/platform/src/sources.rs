@@ -73,6 +73,19 @@ const PATCHES: &[Patch] = &[
         replace: "result.error = _createSpawnError(\"ENOENT\", command, args, true);\n    } else {\n      result.error = err;\n    }",
         times: 1,
     },
+    // An extension has another process than the one in which the platform was booted.
+    Patch {
+        specifier: "ext:runtime_main/js/99_main.js",
+        find: "const opPid = memoizeLazy(() => op_bootstrap_pid());",
+        replace: "const opPid = () => op_bootstrap_pid();",
+        times: 1,
+    },
+    Patch {
+        specifier: "node:process",
+        find: "    pid = Deno.pid;\n    ppid = Deno.ppid;\n",
+        replace: "    (internals.tenonRenewProcess = () => {\n      pid = Deno.pid;\n      ppid = Deno.ppid;\n    })();\n",
+        times: 1,
+    },
     // Workers written for node end themselves so.
     Patch {
         specifier: "ext:deno_node/worker_threads.ts",

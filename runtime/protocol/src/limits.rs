@@ -33,6 +33,10 @@ pub const MIN_HEAP_BYTES: usize = 32 * 1024 * 1024;
 /// counted with the heap, so without a limit of its own one extension could take all there is.
 pub const BUFFER_BYTES: usize = 512 * 1024 * 1024;
 
+/// The most memory of an extension's process: its heap, its buffers, and what native code takes that neither counts, such
+/// as databases, compression and workers.
+pub const MEMORY_BYTES: usize = 1536 * 1024 * 1024;
+
 /// The most CPU time an extension may use without returning to its event loop. CPU, not wall time: one
 /// that waits for a synchronous child process is not in an endless loop. Bundlers and parsers have been
 /// seen to compute for seconds; nobody waits longer than this for a tool.
@@ -69,6 +73,7 @@ pub fn default_limits() -> IsolateLimits {
     IsolateLimits {
         heap_bytes: HEAP_BYTES,
         buffer_bytes: BUFFER_BYTES,
+        memory_bytes: MEMORY_BYTES,
         cpu_ms: CPU_TIME.as_millis() as u64,
         children: CHILDREN,
         log_lines_per_second: LOG_LINES_PER_SECOND,

@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::layers::Layers;
+
 /// Identifies one call into an isolate; chosen by the caller, unique within that isolate.
 pub type CallId = u64;
 
@@ -29,6 +31,8 @@ pub struct LoadSpec {
     pub env: BTreeMap<String, String>,
     /// What the extension may touch.
     pub grant: Grant,
+    /// Whether the extension must not run unless the kernel enforces the whole grant.
+    pub sandbox_required: bool,
     /// Resource limits of this isolate.
     pub limits: IsolateLimits,
 }
@@ -40,6 +44,8 @@ pub struct IsolateLimits {
     pub heap_bytes: usize,
     /// The most memory outside the heap (array buffers, Wasm memories), in bytes.
     pub buffer_bytes: usize,
+    /// The most memory of the whole process, in bytes.
+    pub memory_bytes: usize,
     /// The most CPU time without returning to the event loop, in milliseconds.
     pub cpu_ms: u64,
     /// The most child processes at a time.
@@ -128,6 +134,13 @@ pub enum ToIsolate {
         /// engine, which is far cheaper than making the values one by one.
         batch: String,
     },
+    /// Say whether the start deadline counts: not while a person is asked about the extension.
+    HoldStart {
+        /// It does not count for now.
+        held: bool,
+    },
+    /// Say what is used; answered by [`FromIsolate::Measured`].
+    Measure,
     /// Run the extension's `SIGTERM` and `exit` handlers, then end.
     Stop,
 }
@@ -168,6 +181,13 @@ impl CallKind {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromIsolate {
+    /// The isolate exists and takes the extension on. Comes first.
+    Started {
+        /// The process it is in.
+        pid: u32,
+        /// What the kernel enforces of the grant.
+        layers: Layers,
+    },
     /// The extension asks for something; answered by [`ToIsolate::Answer`].
     Request {
         /// To be echoed in the answer.
@@ -193,6 +213,8 @@ pub enum FromIsolate {
     EventsSeen,
     /// Something for the extension's log.
     Log(LogRecord),
+    /// What the isolate uses; the answer to [`ToIsolate::Measure`].
+    Measured(IsolateUsage),
     /// The extension has joined and its module has run as far as it can.
     Ready(ReadyReport),
     /// The isolate has ended. Nothing follows.
@@ -308,12 +330,12 @@ pub enum EndReason {
     },
     /// A limit was reached, so the isolate was terminated.
     Limit(Breach),
-    /// The process it was in has died.
-    HostDied {
+    /// Its process has died.
+    ProcessDied {
         /// How, in words: the signal or exit code, and its last words.
         how: String,
-        /// Whether the extension's code was running at that moment.
-        running: bool,
+        /// Whether the zygote died and took it along, which is nothing that it did itself.
+        with_zygote: bool,
     },
     /// The isolate could not be set up.
     Setup {

@@ -151,7 +151,9 @@ impl Message for ToIsolate {
                 }
                 ANSWER
             }
-            Self::Cancel { .. } | Self::Stop => write_json(self, body),
+            Self::Cancel { .. } | Self::HoldStart { .. } | Self::Measure | Self::Stop => {
+                write_json(self, body)
+            }
         }
     }
 
@@ -229,9 +231,11 @@ impl<T: Serialize + DeserializeOwned> Message for Json<T> {
 
 #[cfg(test)]
 mod tests {
+    use crate::layers::Layers;
     use crate::message::Breach;
     use crate::message::EndReason;
     use crate::message::EngineName;
+    use crate::message::IsolateUsage;
     use crate::message::LoadedFile;
     use crate::message::LogLevel;
     use crate::message::LogRecord;
@@ -268,7 +272,11 @@ mod tests {
         round(&ToIsolate::Answer { request: 1, result: Ok(json!({ "x": [null] })) });
         round(&ToIsolate::Answer { request: 1, result: Err("no".into()) });
         round(&ToIsolate::Cancel { call: 9, reason: "why".into() });
+        round(&ToIsolate::HoldStart { held: true });
+        round(&ToIsolate::Measure);
         round(&ToIsolate::Stop);
+        round(&FromIsolate::Started { pid: 7, layers: Layers::every() });
+        round(&FromIsolate::Measured(IsolateUsage { pid: 7, ..IsolateUsage::default() }));
         round(&FromIsolate::Reply { call: 3, result: Ok("[]".into()) });
         round(&FromIsolate::Reply { call: 3, result: Err(ScriptError::message("boom")) });
         round(&FromIsolate::EventsSeen);
@@ -283,7 +291,7 @@ mod tests {
                 allowed: "much".into(),
                 stack: "at x".into(),
             }),
-            EndReason::HostDied { how: "so".into(), running: true },
+            EndReason::ProcessDied { how: "so".into(), with_zygote: true },
             EndReason::Setup { message: "no".into() },
         ];
         for end in ends {

@@ -9,7 +9,7 @@ use crate::capabilities;
 use crate::error::SandboxError;
 use crate::landlock_rules;
 use crate::layers::Layer;
-use crate::layers::Layers;
+use crate::Layers;
 use crate::mounts;
 use crate::plan::Plan;
 use crate::probe;

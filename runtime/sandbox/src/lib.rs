@@ -43,7 +43,7 @@ use tenon_protocol::message::Grant;
 
 pub use error::SandboxError;
 pub use layers::Layer;
-pub use layers::Layers;
+pub use tenon_protocol::layers::Layers;
 
 /// What a process is locked into, with the places that a grant does not name but the runtime needs.
 #[derive(Debug, Clone)]

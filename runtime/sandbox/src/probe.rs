@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::landlock_rules;
-use crate::layers::Layers;
+use crate::Layers;
 use crate::mounts;
 use crate::namespace;
 use crate::namespace::Identity;

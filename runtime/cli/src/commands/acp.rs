@@ -13,7 +13,6 @@ use tenon_host::SessionOptions;
 use tenon_host::discovery;
 use tenon_host::session::LARGE_RESULT_BYTES;
 use tenon_host::trust::TrustStore;
-use tenon_protocol::engine::Spare;
 
 use crate::agent_choice;
 use crate::args::Args;
@@ -51,7 +50,7 @@ pub async fn run(args: &Args, acp: &AcpArgs) -> Result<ExitCode, CliError> {
 /// repository is trusted: `--trust` says so for all of them, or the person said so before.
 fn session_options(workspace: Workspace, trust: bool) -> Result<Arc<MakeOptions>, CliError> {
     // The isolates of all sessions share a process.
-    let isolates = workspace::isolates(Spare::Keep)?;
+    let isolates = workspace::isolates(Some(&workspace.home))?;
     let options = move |cwd: &Path| -> Result<SessionOptions, String> {
         let cwd = std::fs::canonicalize(cwd)
             .map_err(|error| format!("{} cannot be entered: {error}", cwd.display()))?;

@@ -26,7 +26,6 @@ use tenon_host::session::SessionError;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::Location;
 use tenon_host::tool::ResultType;
-use tenon_protocol::engine::Spare;
 
 use self::agent::DemoAgent;
 use self::author::Author;
@@ -167,7 +166,7 @@ async fn converse(workspace: PathBuf, home: PathBuf) -> Result<Conversation, Cli
             .map_err(|error| CliError::new(error.to_string()))?;
     let session = SessionOptions {
         trusted: true,
-        isolates: Isolates::process(tenon.clone(), Spare::Keep),
+        isolates: Isolates::processes(tenon.clone(), None),
         watch: true,
         ..SessionOptions::new(workspace, home)
     };

@@ -16,7 +16,6 @@ use tenon_host::switches;
 use tenon_host::switches::Switches;
 use tenon_host::trust;
 use tenon_host::trust::TrustStore;
-use tenon_protocol::engine::Spare;
 
 use crate::args::Args;
 use crate::error::CliError;
@@ -87,7 +86,7 @@ async fn look(args: &Args, workspace: &Workspace) -> Vec<Check> {
     let home = &workspace.home;
     let mut checks = vec![
         engine(),
-        isolate_host().await,
+        zygote(home).await,
         system::writable("home", home),
         system::writable("logs", &home.join("logs")),
         configuration(home),
@@ -117,9 +116,9 @@ fn engine() -> Check {
     Check::ok("engine", text)
 }
 
-async fn isolate_host() -> Check {
-    const NAME: &str = "isolate host";
-    let isolates = match workspace::isolates(Spare::None) {
+async fn zygote(home: &Path) -> Check {
+    const NAME: &str = "zygote";
+    let isolates = match workspace::isolates(Some(home)) {
         Ok(isolates) => isolates,
         Err(_) => {
             return Check::fail(
@@ -130,7 +129,7 @@ async fn isolate_host() -> Check {
         }
     };
     match isolates.probe().await {
-        Ok(took) => Check::ok(NAME, format!("started in {} ms", took.as_millis())),
+        Ok(took) => Check::ok(NAME, format!("answers after {} ms", took.as_millis())),
         Err(error) => Check::fail(
             NAME,
             error,

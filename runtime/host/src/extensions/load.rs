@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tenon_protocol::layers::Layers;
 use tenon_protocol::message::CallId;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
@@ -27,6 +28,10 @@ pub struct Peer {
 pub struct Load {
     pub generation: u32,
     pub isolate: Handle,
+    /// Its process, once that exists.
+    pub pid: Option<u32>,
+    /// What the kernel enforces of its grant, once that is known.
+    pub layers: Option<Layers>,
     pub calls: HashMap<CallId, oneshot::Sender<Reply>>,
     /// How many are about to call it.
     pub pins: usize,
@@ -55,6 +60,8 @@ impl Load {
         Self {
             generation,
             isolate,
+            pid: None,
+            layers: None,
             calls: HashMap::new(),
             pins: 0,
             offers: Registration::default(),

@@ -1,23 +1,29 @@
-//! An isolate in another process, as the session sees it.
+//! The process of one extension, as the session sees it.
 
+use std::io::PipeReader;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde_json::Value;
-use tenon_protocol::control::IsolateId;
-use tenon_protocol::control::Order;
 use tenon_protocol::limits::MAX_UNSENT_BYTES;
 use tenon_protocol::limits::STARVED_GRACE;
 use tenon_protocol::limits::TERMINATE_GRACE;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::IsolateUsage;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::ToIsolate;
-use tenon_protocol::slots::Slot;
 use tenon_protocol::wire;
 use tenon_protocol::wire::Decoder;
+use tenon_protocol::wire::Json;
+use tenon_protocol::zygote::ProcessNumber;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
@@ -25,11 +31,12 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
 use tokio::sync::watch;
 
-use super::process::HostProcess;
+use super::zygote::Fate;
+use super::zygote::Zygote;
 
-/// What is sent to an isolate that does not take it waits in a queue of limited length.
+/// The extension does not read what is sent to it, and the queue is full.
 #[derive(Debug, thiserror::Error)]
-#[error("it does not take what is sent to it: {} MB wait for it", MAX_UNSENT_BYTES / (1024 * 1024))]
+#[error("it is not reading: {} MB queued", MAX_UNSENT_BYTES / (1024 * 1024))]
 pub struct Unsent;
 
 /// The deepest nesting of a value that can be read again on the other side.
@@ -45,46 +52,69 @@ fn is_too_deep(value: &Value, left: usize) -> bool {
     }
 }
 
-/// An isolate in another process. Dropping it ends the isolate without ceremony.
+/// How long a process may take to exit after its last message before it is killed.
+const EXIT_GRACE: Duration = Duration::from_secs(3);
+
+/// How long an extension may take to say what it uses; one that computes takes longer, and what was last known counts.
+const USAGE_DEADLINE: Duration = Duration::from_millis(500);
+
+/// How much of a dead process's standard error is read, in bytes.
+const MAX_LAST_WORDS: u64 = 64 * 1024;
+
+/// Lines of it that are kept for the report.
+const LAST_WORDS: usize = 8;
+
+/// The longest of these lines, in characters.
+const MAX_LAST_WORD: usize = 500;
+
+/// The process of one extension. Dropping it kills the process.
 pub struct Remote {
-    id: IsolateId,
-    host: Arc<HostProcess>,
+    process: Arc<Process>,
     link: Arc<Link>,
     ended: watch::Receiver<bool>,
     stop_deadline: Duration,
-    /// Whether nobody else lives in its host.
-    alone: bool,
+}
+
+/// What the tasks around a process share.
+struct Process {
+    zygote: Arc<Zygote>,
+    number: ProcessNumber,
+    fate: watch::Receiver<Fate>,
+    usage: watch::Sender<IsolateUsage>,
+    /// Why the session has it killed.
+    sentence: Mutex<Option<String>>,
 }
 
 impl Remote {
-    /// Puts an extension into a host. Its messages go to `receive`; the last is `Ended`, also when the host
+    /// Starts a process for an extension. Its messages go to `receive`; the last is `Ended`, also when the process
     /// dies. Must be called inside a tokio runtime.
     pub fn start(
-        host: Arc<HostProcess>,
-        alone: bool,
+        zygote: Arc<Zygote>,
         spec: LoadSpec,
         receive: impl Fn(FromIsolate) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
+        let (last_words, errors) = std::io::pipe()?;
+        set_nonblocking(&last_words)?;
+        // The process must not wait for somebody to read what it says there.
+        set_nonblocking(&errors)?;
         let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
-        let (id, slot) = (host.number(), host.slots.take());
-        let order = Order::Start { isolate: id, slot, spec: Box::new(spec) };
-        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&theirs);
-        // A host that is already gone takes no order. Then the reader finds the socket closed, and says how
-        // the host died.
-        let _ = host.order_with(order, Some(descriptor));
-        drop(theirs);
-        host.one_starts();
         let link = Arc::new(Link { writer, queue: Mutex::default(), more: Notify::new() });
         tokio::spawn(link.clone().flush());
+        let frame = wire::encode(&Json(spec)).map_err(std::io::Error::other)?;
+        // Nothing was sent before, so there is room.
+        let _ = link.send(&frame);
+        let (number, fate) = zygote.start(OwnedFd::from(theirs), OwnedFd::from(errors));
+        let (usage, sentence) = (watch::Sender::default(), Mutex::default());
+        let process = Arc::new(Process { zygote, number, fate, usage, sentence });
         let (end, ended) = watch::channel(false);
-        tokio::spawn(read(reader, host.clone(), slot, receive, link.clone(), end));
-        Ok(Self { id, host, link, ended, stop_deadline, alone })
+        tokio::spawn(read(reader, last_words, process.clone(), receive, link.clone(), end));
+        Ok(Self { process, link, ended, stop_deadline })
     }
 
-    /// Sends a message. An isolate that has ended ignores it.
+    /// Sends a message. An extension that has ended ignores it.
     pub fn send(&self, message: &ToIsolate) -> Result<(), Unsent> {
         let too_deep;
         let message = match message {
@@ -104,47 +134,120 @@ impl Remote {
 
     /// Lets the extension say goodbye, and ends it; by force when it does not answer.
     pub fn stop(&self) -> impl Future<Output = ()> + Send + 'static {
-        // A full queue means that it takes nothing, also not this; it is then ended by force.
+        // A full queue means that it reads nothing, also not this; it is then killed.
         let _ = self.send(&ToIsolate::Stop);
-        self.host.order(Order::ExpectEnd { isolate: self.id });
-        // The host waits for its patience, twice where it has to use force.
-        let patience = (self.stop_deadline + TERMINATE_GRACE) * 2 + STARVED_GRACE;
-        let mut ended = self.ended.clone();
+        let (process, deadline, mut ended) =
+            (self.process.clone(), self.stop_deadline, self.ended.clone());
         async move {
-            // An error means that nobody listens any more, which is what we wait for. One that hangs in a
-            // system call does not end; nobody waits for it.
-            let _ = tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await;
+            tokio::select! {
+                // An error means that nobody listens any more, which is what we wait for.
+                _ = ended.wait_for(|ended| *ended) => return,
+                () = process.overdue(deadline) => {}
+            }
+            process.kill("it did not stop in time");
+            let _ = ended.wait_for(|ended| *ended).await;
         }
     }
 
     pub fn hold_start(&self, held: bool) {
-        self.host.order(Order::HoldStart { isolate: self.id, held });
+        let _ = self.send(&ToIsolate::HoldStart { held });
     }
 
-    pub fn terminate(&self, reason: &str) {
-        let reason = reason.to_owned();
-        self.host.order(Order::Terminate { isolate: self.id, reason });
-    }
-
-    pub fn host(&self) -> &Arc<HostProcess> {
-        &self.host
-    }
-
-    pub fn id(&self) -> IsolateId {
-        self.id
+    /// Something to ask for what it uses.
+    pub fn gauge(&self) -> RemoteGauge {
+        // An extension that does not read is measured from outside.
+        let _ = self.send(&ToIsolate::Measure);
+        RemoteGauge { process: self.process.clone(), answer: self.process.usage.subscribe() }
     }
 }
 
 impl Drop for Remote {
     fn drop(&mut self) {
         self.link.close();
-        if self.alone {
-            // Also one that cannot be interrupted ends then.
-            self.host.end();
-        } else if !*self.ended.borrow() {
-            self.terminate("nobody needs it any more");
+        if !*self.ended.borrow() {
+            self.process.kill("nobody needs it any more");
         }
     }
+}
+
+impl Process {
+    fn kill(&self, why: &str) {
+        let mut sentence = self.sentence.lock().unwrap_or_else(PoisonError::into_inner);
+        sentence.get_or_insert_with(|| why.to_owned());
+        drop(sentence);
+        self.zygote.kill(self.number);
+    }
+
+    fn pid(&self) -> Option<u32> {
+        match *self.fate.borrow() {
+            Fate::Started(pid) => Some(pid),
+            _ => None,
+        }
+    }
+
+    /// The CPU time of the process.
+    fn cpu_time(&self) -> Duration {
+        self.pid().and_then(cpu_time).unwrap_or_default()
+    }
+
+    /// Waits until a process that was told to stop is overdue. One that had no processor has some more time.
+    async fn overdue(&self, deadline: Duration) {
+        let used = self.cpu_time();
+        tokio::time::sleep(deadline + TERMINATE_GRACE).await;
+        let starved_until = tokio::time::Instant::now() + STARVED_GRACE;
+        while self.cpu_time().saturating_sub(used) < deadline
+            && tokio::time::Instant::now() < starved_until
+        {
+            tokio::time::sleep(TERMINATE_GRACE).await;
+        }
+    }
+
+    /// Kills a process that has said its last word and does not exit.
+    async fn see_out(self: Arc<Self>) {
+        let mut fate = self.fate.clone();
+        if tokio::time::timeout(EXIT_GRACE, fate.wait_for(Fate::is_final)).await.is_err() {
+            self.zygote.kill(self.number);
+        }
+    }
+}
+
+/// What a process uses, once it has answered.
+pub struct RemoteGauge {
+    process: Arc<Process>,
+    answer: watch::Receiver<IsolateUsage>,
+}
+
+impl RemoteGauge {
+    /// Waits for the answer, but not long.
+    pub async fn read(mut self) -> IsolateUsage {
+        let _ = tokio::time::timeout(USAGE_DEADLINE, self.answer.changed()).await;
+        let mut usage = *self.answer.borrow();
+        usage.pid = self.process.pid().unwrap_or(usage.pid);
+        // Of all its threads.
+        usage.cpu_us = usage.cpu_us.max(self.process.cpu_time().as_micros() as u64);
+        usage
+    }
+}
+
+/// The CPU time of another process.
+fn cpu_time(pid: u32) -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: both pointers are to locals that outlive the calls.
+    let read = unsafe {
+        libc::clock_getcpuclockid(pid.cast_signed(), &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    read.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+fn set_nonblocking(file: &impl AsRawFd) -> std::io::Result<()> {
+    // SAFETY: the file is open; both calls take integers.
+    let set = unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)
+    };
+    if set < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The way to an isolate: what its socket does not take at once waits, and a task sends it on.
@@ -226,11 +329,11 @@ impl Link {
     }
 }
 
-/// Takes what an isolate says until its socket is closed.
+/// Takes what an extension says until its socket is closed.
 async fn read(
     mut reader: OwnedReadHalf,
-    host: Arc<HostProcess>,
-    slot: Slot,
+    last_words: PipeReader,
+    process: Arc<Process>,
     receive: impl Fn(FromIsolate) + Send + Sync + 'static,
     link: Arc<Link>,
     end: watch::Sender<bool>,
@@ -239,6 +342,10 @@ async fn read(
     let mut last_word = false;
     let problem = loop {
         match decoder.take::<FromIsolate>() {
+            Ok(Some(FromIsolate::Measured(usage))) => {
+                process.usage.send_replace(usage);
+                continue;
+            }
             Ok(Some(message)) => {
                 last_word = matches!(message, FromIsolate::Ended(_));
                 receive(message);
@@ -256,27 +363,81 @@ async fn read(
         }
     };
     link.close();
-    if !last_word {
-        receive(FromIsolate::Ended(cause(&host, slot, problem).await));
+    if last_word {
+        tokio::spawn(process.see_out());
+    } else {
+        receive(FromIsolate::Ended(process.cause(problem, last_words).await));
     }
-    host.slots.give_back(slot);
-    host.one_ended();
     end.send_replace(true);
 }
 
-/// Why an isolate's socket was closed without its last word.
-async fn cause(host: &HostProcess, slot: Slot, problem: Option<String>) -> EndReason {
-    if let Some(problem) = problem {
-        return EndReason::Terminated { reason: problem };
+impl Process {
+    /// Why the process closed its socket without a last word.
+    async fn cause(&self, problem: Option<String>, last_words: PipeReader) -> EndReason {
+        if let Some(problem) = problem {
+            self.kill(&problem);
+        }
+        let mut fate = self.fate.clone();
+        if tokio::time::timeout(EXIT_GRACE, fate.wait_for(Fate::is_final)).await.is_err() {
+            // It has closed its socket and goes on: nobody can reach it.
+            self.kill("it closed its connection to the session");
+        }
+        let fate = fate.wait_for(Fate::is_final).await.map(|fate| fate.clone());
+        let fate = fate.unwrap_or_else(|_| Fate::Lost("nobody knows how".to_owned()));
+        let sentence = self.sentence.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (sentence, fate) {
+            (_, Fate::Lost(how)) => EndReason::ProcessDied { how, with_zygote: true },
+            (Some(reason), _) => EndReason::Terminated { reason },
+            (None, Fate::Failed(why)) => {
+                EndReason::Setup { message: format!("no process could be started: {why}") }
+            }
+            (None, fate) => {
+                let status = if let Fate::Ended(status) = fate { status } else { 0 };
+                let mut how = describe(ExitStatus::from_raw(status));
+                let words = read_last_words(last_words);
+                if !words.is_empty() {
+                    how = format!("{how}; its last words: {}", words.join(" | "));
+                }
+                EndReason::ProcessDied { how, with_zygote: false }
+            }
+        }
     }
-    tokio::select! {
-        death = host.died() => {
-            EndReason::HostDied { how: death.how, running: death.running.contains(&slot) }
-        }
-        // A host that answers has lost only the isolate.
-        () = host.answers() => {
-            EndReason::Terminated { reason: "its thread ended without a word".to_owned() }
-        }
+}
+
+/// The last lines that a process wrote to its standard error.
+fn read_last_words(pipe: PipeReader) -> Vec<String> {
+    let mut bytes = Vec::new();
+    // It does not block: what is not there now is not read. An error is the end, too.
+    let _ = pipe.take(MAX_LAST_WORDS).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().rev().map(str::trim);
+    let telling = lines.filter(|line| line.chars().any(char::is_alphanumeric));
+    let mut words: Vec<String> =
+        telling.take(LAST_WORDS).map(|line| line.chars().take(MAX_LAST_WORD).collect()).collect();
+    words.reverse();
+    words
+}
+
+/// How a process ended, in words.
+fn describe(status: ExitStatus) -> String {
+    let name = |signal: i32| match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGILL => "SIGILL",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGSYS => "SIGSYS",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        _ => "a signal",
+    };
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("it was ended by {} ({signal})", name(signal)),
+        (None, Some(code)) => format!("it exited with code {code}"),
+        (None, None) => "it ended".to_owned(),
     }
 }
 
@@ -285,6 +446,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_death_is_described_by_signal_or_code() {
+        assert_eq!(describe(ExitStatus::from_raw(11)), "it was ended by SIGSEGV (11)");
+        assert_eq!(describe(ExitStatus::from_raw(3 << 8)), "it exited with code 3");
+    }
+
+    #[test]
+    fn the_last_lines_that_say_something_are_kept() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        set_nonblocking(&reader).unwrap();
+        std::io::Write::write_all(&mut writer, b"one\n---\ntwo\n").unwrap();
+        // The writer is still open: what is there is read, and nothing is waited for.
+        assert_eq!(read_last_words(reader), ["one", "two"]);
+    }
 
     #[test]
     fn what_is_nested_too_deep_is_noticed() {

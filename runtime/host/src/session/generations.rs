@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tenon_protocol::limits::DRAIN_CALLS_DEADLINE;
 use tenon_protocol::limits::STOP_DEADLINE;
+use tenon_protocol::layers::Layers;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::LoadedFile;
 use tenon_protocol::message::LogLevel;
@@ -27,6 +28,26 @@ use crate::supervision::Verdict;
 const MAX_KEPT: usize = 4;
 
 impl Session {
+    /// The process of a load exists.
+    pub(super) fn started(&self, peer: &Peer, pid: u32, layers: Layers) {
+        let mut state = self.0.extensions.lock();
+        let Some((extension, slot)) = state.of(peer) else { return };
+        extension.mark(&format!("generation {} runs in process {pid}", peer.generation));
+        match slot {
+            Slot::Current => {
+                extension.info.pid = Some(pid);
+                extension.info.sandbox = Some(layers);
+                extension.current.iter_mut().for_each(|load| load.pid = Some(pid));
+            }
+            Slot::Next => {
+                if let Some(load) = &mut extension.next {
+                    (load.pid, load.layers) = (Some(pid), Some(layers.clone()));
+                }
+            }
+            Slot::Draining(_) => {}
+        }
+    }
+
     /// A load has joined and run as far as it can: it serves from now on.
     pub(super) fn became_ready(&self, peer: &Peer, report: ReadyReport) {
         let mut has_failed = false;
@@ -185,8 +206,8 @@ impl Session {
 
     /// An isolate has ended.
     pub(super) fn ended(&self, peer: &Peer, reason: EndReason) {
-        let host_died = match &reason {
-            EndReason::HostDied { running, .. } => Some(*running),
+        let process_died = match &reason {
+            EndReason::ProcessDied { with_zygote, .. } => Some(*with_zygote),
             _ => None,
         };
         let on_purpose = matches!(reason, EndReason::Exited { code: 0, joined: true });
@@ -210,7 +231,7 @@ impl Session {
                 Slot::Next => extension.next_failed(error),
                 Slot::Current => {
                     let timing = self.0.options.timing;
-                    extension.current_failed(error, host_died, on_purpose, &timing)
+                    extension.current_failed(error, process_died, on_purpose, &timing)
                 }
             }
         };
@@ -299,7 +320,7 @@ impl Extension {
         let port = ports::wanted(&error.what.message);
         self.blame(error);
         let (Some(port), Some(current)) = (port, &self.current) else { return Plan::Nothing };
-        if !ports::listens(current.isolate.pid(), port) {
+        if !current.pid.is_some_and(|pid| ports::listens(pid, port)) {
             return Plan::Nothing;
         }
         self.record.plan += 1;
@@ -328,7 +349,7 @@ impl Extension {
     fn current_failed(
         &mut self,
         error: Option<LoadError>,
-        host_died: Option<bool>,
+        process_died: Option<bool>,
         on_purpose: bool,
         timing: &crate::supervision::Timing,
     ) -> Plan {
@@ -341,20 +362,15 @@ impl Extension {
         self.info.fail(Status::Failed, error);
         self.record.plan += 1;
         self.record.returns = None;
-        let alone = self.record.suspicions >= crate::supervision::MAX_SUSPICIONS;
-        if let Some(running) = host_died
-            && !alone
-        {
-            // Twice is no accident.
-            self.record.suspicions += u32::from(running);
+        if process_died == Some(true) {
             self.record.restarts += 1;
-            let pause = self.record.host_died();
+            let pause = self.record.zygote_died();
             self.record.returns = Some(pause);
             return Plan::Restart(pause, self.record.plan);
         }
         // One that never ran is not tried again until its files change, unless it was on its way back.
         let tried_before = self.record.failures > 0;
-        if on_purpose || (!was_ready && !tried_before && host_died.is_none()) {
+        if on_purpose || (!was_ready && !tried_before && process_died.is_none()) {
             self.info.failures = self.record.failures;
             return Plan::Nothing;
         }
@@ -417,7 +433,8 @@ fn promote(state: &mut State, key: &Key) -> Result<Option<Peer>, (Box<Load>, Str
     extension.had = load.offers.tools.iter().map(|tool| tool.name.clone()).collect();
     extension.info.generation = load.generation;
     extension.info.hash = load.hash.clone();
-    extension.info.pid = Some(load.isolate.pid());
+    extension.info.pid = load.pid;
+    extension.info.sandbox = load.layers.clone();
     extension.info.path = extension.found.entry.clone().unwrap_or_else(|_| key.2.clone());
     let wanted = load.wanted.clone();
     let replaced = extension.current.take().map(|mut old| {

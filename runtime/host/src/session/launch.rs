@@ -12,12 +12,12 @@ use tenon_protocol::message::ToIsolate;
 
 use super::Session;
 use crate::config::ExtensionConfig;
-use crate::config::Isolation;
 use crate::discovery;
 use crate::discovery::Found;
 use crate::discovery::Scope;
 use crate::environment;
 use crate::events::Subscriber;
+use crate::config::Sandbox;
 use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;
@@ -29,9 +29,7 @@ use crate::extensions::Peer;
 use crate::extensions::State;
 use crate::grants::GrantFolders;
 use crate::grants::Profile;
-use crate::isolates::Company;
 use crate::limits::Limits;
-use crate::supervision::MAX_SUSPICIONS;
 use crate::switches::Switches;
 use crate::trust;
 use crate::trust::TrustStore;
@@ -213,23 +211,19 @@ impl Session {
     /// Starts a load of an extension: beside the one that serves, or as the one that serves.
     pub(super) fn start(&self, key: &Key, entry: PathBuf) {
         let spec = self.load_spec(key, entry);
-        let config = self.0.config.of(&spec.id, &key.1);
-        let (generation, overtaken, apart) = {
+        let (generation, overtaken) = {
             let mut state = self.0.extensions.lock();
             let Some(extension) = state.map.get_mut(key) else { return };
             extension.files = entry_files(&extension.found);
             extension.record.returns = None;
-            let apart = config.isolation == Isolation::OwnProcess
-                || extension.record.suspicions >= MAX_SUSPICIONS;
             // A load that was on its way has been overtaken.
-            (extension.record.next_generation(), extension.next.take(), apart)
+            (extension.record.next_generation(), extension.next.take())
         };
         if let Some(overtaken) = overtaken {
             self.0.bus.remove(&overtaken.subscriber);
         }
         let peer = Peer { key: key.clone(), generation };
         let subscriber = self.connect_events(&peer, &spec.id);
-        let company = if apart { Company::Own } else { Company::Shared };
         let hash = std::fs::read(&spec.entry).ok().map(|source| hash(&source));
         // Messages are taken in the order they are sent. A session that was dropped is not kept alive by
         // its extensions.
@@ -243,7 +237,7 @@ impl Session {
         let mut state = self.0.extensions.lock();
         let epoch = state.epoch;
         let Some(extension) = state.map.get_mut(key) else { return };
-        let isolate = match self.0.isolates.start(spec, company, receive) {
+        let isolate = match self.0.isolates.start(spec, receive) {
             Ok(isolate) => isolate,
             Err(error) => {
                 let error = LoadError::new(error.to_string(), None);
@@ -256,8 +250,7 @@ impl Session {
                 return self.0.bus.remove(&subscriber);
             }
         };
-        let pid = isolate.pid();
-        extension.mark(&format!("starting generation {generation} in process {pid}"));
+        extension.mark(&format!("starting generation {generation}"));
         let mut load = Load::new(generation, isolate, subscriber, hash);
         if extension.is_loaded() {
             extension.next = Some(load);
@@ -266,7 +259,7 @@ impl Session {
             extension.info.status = Status::Starting;
             extension.info.generation = generation;
             extension.info.hash = load.hash.clone();
-            extension.info.pid = Some(pid);
+            extension.info.pid = None;
             extension.current = Some(load);
         }
     }
@@ -317,7 +310,8 @@ impl Session {
         });
         let env = self.environment(&config, &entry, &data);
         let limits = Limits::configured(&config).isolate;
-        LoadSpec { id, entry, cwd: options.cwd.clone(), env, grant, limits }
+        let sandbox_required = config.sandbox == Sandbox::Required;
+        LoadSpec { id, entry, cwd: options.cwd.clone(), env, grant, sandbox_required, limits }
     }
 
     /// The folder an extension keeps its data in. Extensions of the same name in two repositories are

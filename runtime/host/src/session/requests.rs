@@ -19,6 +19,9 @@ impl Session {
     pub(super) fn receive(&self, peer: &Peer, message: FromIsolate) {
         let extensions = &self.0.extensions;
         match message {
+            FromIsolate::Started { pid, layers } => self.started(peer, pid, layers),
+            // The connection keeps it.
+            FromIsolate::Measured(_) => {}
             FromIsolate::Log(record) => extensions.note(&peer.key, record.level, record.text),
             FromIsolate::Reply { call, result } => extensions.reply(peer, call, result),
             FromIsolate::Loaded { files } => self.loaded_files(peer, files),

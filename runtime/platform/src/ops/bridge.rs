@@ -22,6 +22,8 @@ pub struct Bridge {
     next_request: RequestId,
     /// Rung when the extension need not stay any longer.
     leave: Rc<Notify>,
+    /// Whether every request is refused at once.
+    refuses: bool,
 }
 
 /// A request that has not been answered.
@@ -41,12 +43,18 @@ impl Bridge {
             pending: HashMap::new(),
             next_request: 1,
             leave: Rc::default(),
+            refuses: false,
         }
     }
 
     /// Sends a message to the host.
     pub fn send(&self, message: FromIsolate) {
         (self.outbox)(message);
+    }
+
+    /// Has every request refused at once, or not any more. Before a fork nothing may wait for an answer.
+    pub fn refuse_requests(&mut self, refuses: bool) {
+        self.refuses = refuses;
     }
 
     /// Lets the event loop end when nothing else is left to do.
@@ -92,6 +100,9 @@ pub async fn op_tenon_request(
     {
         let mut state = state.borrow_mut();
         let bridge = state.borrow_mut::<Bridge>();
+        if bridge.refuses {
+            return Err(RequestError::Refused("there is no session yet".to_owned()));
+        }
         let request = bridge.next_request;
         bridge.next_request += 1;
         bridge.pending.insert(request, Pending { is_join: method == JOIN, answer: sender });

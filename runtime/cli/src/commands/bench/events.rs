@@ -16,7 +16,6 @@ use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
-use tenon_protocol::engine::Spare;
 
 use super::process;
 use super::workspace;
@@ -106,7 +105,7 @@ pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError>
     let mut runs = Vec::new();
     for (case, sleeper) in [("all awake", false), ("one sleeps", true)] {
         let _progress = Progress::start("loading extensions ...");
-        let isolates = crate::workspace::isolates(Spare::None)?;
+        let isolates = crate::workspace::isolates(None)?;
         let folder = folder.path().join(case);
         let session = session(&folder, bench.extensions, sleeper, isolates.clone()).await?;
         // A first round for compilers and caches.

@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use serde::Serialize;
 use tenon_host::events::Filter;
-use tenon_protocol::engine::Spare;
 
 use super::stage;
 use super::stage::Setting;
@@ -119,11 +118,11 @@ pub fn name(number: usize) -> String {
 
 async fn measure(count: usize, saves: usize) -> Result<Row, CliError> {
     // As the program does it: with a warm spare, and the usual debounce.
-    let setting = Setting { watch: true, record: true, spare: Spare::Keep, ..Setting::default() };
+    let setting = Setting { watch: true, record: true, ..Setting::default() };
     let stage = Stage::open(sources(count), setting).await?;
     let mut times = Vec::new();
     for number in 0..WARM_UP + saves {
-        stage.session.wait_for_spare().await;
+        stage.session.wait_until_prepared().await;
         let took = save(&stage, &format!("saved_{number}")).await?;
         if number >= WARM_UP {
             times.push(took.as_secs_f64() * 1e3);

@@ -150,6 +150,7 @@ async fn start(
         cwd: cwd.to_owned(),
         env: std::env::vars().collect(),
         grant: Grant::default(),
+        sandbox_required: false,
         limits: limits::default_limits(),
     };
     let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
@@ -166,7 +167,9 @@ async fn start(
             FromIsolate::Ended(reason) => {
                 return Err(CliError::new(format!("an extension ended: {reason:?}")));
             }
-            FromIsolate::Reply { .. }
+            FromIsolate::Started { .. }
+            | FromIsolate::Measured(_)
+            | FromIsolate::Reply { .. }
             | FromIsolate::Loaded { .. }
             | FromIsolate::EventsSeen
             | FromIsolate::Log(_) => {}

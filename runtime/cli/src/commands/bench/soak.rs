@@ -15,7 +15,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::time::Instant;
 
-use tenon_protocol::engine::Spare;
 use tokio::task::JoinError;
 use tokio::task::JoinSet;
 
@@ -128,7 +127,6 @@ async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
         config: CONFIG,
         watch: true,
         record: true,
-        spare: Spare::Keep,
         restart_after: Some(Duration::from_millis(200)),
         ..Setting::default()
     };

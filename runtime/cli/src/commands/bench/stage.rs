@@ -13,7 +13,6 @@ use tenon_host::session::CallError;
 use tenon_host::session::EndReason;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::ToolResult;
-use tenon_protocol::engine::Spare;
 
 use crate::error::CliError;
 
@@ -31,8 +30,6 @@ pub struct Setting<'a> {
     pub watch: bool,
     /// Whether events are recorded in a file.
     pub record: bool,
-    /// Whether an isolate is kept warm.
-    pub spare: Spare,
     /// How long it must be quiet on disk; as usual if there is none.
     pub debounce: Option<Duration>,
     /// The first pause before an extension is started again; as usual if there is none.
@@ -48,7 +45,6 @@ impl Default for Setting<'_> {
             config: PATIENT,
             watch: false,
             record: false,
-            spare: Spare::None,
             debounce: None,
             restart_after: None,
         }
@@ -80,7 +76,7 @@ impl Stage {
         for (name, source) in sources {
             write(&root, &name, &source)?;
         }
-        let isolates = Isolates::process(std::env::current_exe()?, setting.spare);
+        let isolates = Isolates::processes(std::env::current_exe()?, None);
         let mut options = SessionOptions {
             extension_folders: vec![root.join("extensions")],
             isolates: isolates.clone(),

@@ -56,7 +56,7 @@ await joinSession({
 
 pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
     let folder = tempfile::tempdir()?;
-    let there = crate::workspace::isolates(Spare::None)?;
+    let there = crate::workspace::isolates(None)?;
     let engine = linked_engine()?;
     let here = Isolates::in_process((engine.launcher)(Spare::None));
     let close = session(&folder.path().join("close"), 0, here).await?;

@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::session::EndReason;
-use tenon_protocol::engine::Spare;
 
 use super::Plan;
 use super::report::Figure;
@@ -55,7 +54,7 @@ impl Taken {
 
 pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
     let folder = tempfile::tempdir()?;
-    let isolates = crate::workspace::isolates(Spare::None)?;
+    let isolates = crate::workspace::isolates(None)?;
     let listener = |number: usize| events::LISTENER.replace("NUMBER", &number.to_string());
     let sources = (0..SUBSCRIBERS).map(|number| (format!("listener-{number}"), listener(number)));
     let session = workspace::session(folder.path(), sources, isolates.clone()).await?;

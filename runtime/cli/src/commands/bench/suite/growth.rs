@@ -10,7 +10,6 @@ use tenon_host::SessionOptions;
 use tenon_host::Status;
 use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
-use tenon_protocol::engine::Spare;
 
 use super::Plan;
 use super::report::Growth;
@@ -112,7 +111,7 @@ pub async fn point(size: Size) -> Result<Point, CliError> {
         let source = single::FIVE_MODULES.replace("NAME", &tool(number));
         std::fs::write(folder.join("extension.mjs"), source)?;
     }
-    let isolates = Isolates::process(std::env::current_exe()?, Spare::None);
+    let isolates = Isolates::processes(std::env::current_exe()?, None);
     let started = Instant::now();
     let mut sessions = Vec::new();
     for _ in 0..size.sessions {

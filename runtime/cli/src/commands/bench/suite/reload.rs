@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use tenon_protocol::engine::Spare;
 
 use super::Plan;
 use super::report::Figure;
@@ -29,7 +28,7 @@ const ALL: (&str, &str, &str) = ("reload", "all ten anew", "ms");
 pub const SAVED: &str = "Tenon, after the wait for quiet";
 
 pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
-    let setting = Setting { watch: true, record: true, spare: Spare::Keep, ..Setting::default() };
+    let setting = Setting { watch: true, record: true, ..Setting::default() };
     let stage = Stage::open(reload::sources(EXTENSIONS), setting).await?;
     let mut node = match &plan.node {
         Some(host) => start_all(host).await?,
@@ -62,7 +61,7 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         }
         let mut times = Vec::new();
         for number in 0..SAVES {
-            stage.session.wait_for_spare().await;
+            stage.session.wait_until_prepared().await;
             let took = reload::save(&stage, &format!("saved_{repetition}_{number}")).await?;
             times.push(took.as_secs_f64() * 1e3);
         }

@@ -19,7 +19,6 @@ use tenon_host::session::EndReason;
 use tenon_host::session::Message;
 use tenon_host::session::ToolCall;
 use tenon_host::session::Turn;
-use tenon_protocol::engine::Spare;
 use tokio::sync::Mutex;
 
 use super::Plan;
@@ -134,7 +133,7 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
     let options = SessionOptions {
         extension_folders: vec![folder.path().join("extensions")],
         record: true,
-        isolates: crate::workspace::isolates(Spare::None)?,
+        isolates: crate::workspace::isolates(None)?,
         agent: Some(agent.clone()),
         ..SessionOptions::new(folder.path().to_owned(), folder.path().join("home"))
     };

@@ -1,0 +1,430 @@
+//! The zygote: a process that has booted one engine and forks itself for every extension.
+//!
+//! Sessions of one user share it. It listens on a socket, takes orders, forks, and reports which of the processes
+//! have ended. It runs no code of an extension and reads none of its data: a fork is a copy of a clean process. What
+//! makes a fork safe is in [`boot`]; what a fork does next is in [`child`].
+
+mod boot;
+mod child;
+mod connection;
+#[cfg(feature = "quickjs")]
+pub mod entropy;
+#[cfg(feature = "v8")]
+pub mod foreground;
+#[cfg(feature = "v8")]
+mod fork_memory;
+#[cfg(feature = "v8")]
+pub mod late_threads;
+mod rehearsal;
+mod walls;
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::fd::AsRawFd;
+use std::os::fd::FromRawFd;
+use std::os::fd::OwnedFd;
+use std::os::fd::RawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tenon_protocol::zygote::COMMAND;
+use tenon_protocol::zygote::IDLE_VARIABLE;
+use tenon_protocol::zygote::Order;
+use tenon_protocol::zygote::ProcessNumber;
+use tenon_protocol::zygote::Report;
+
+use crate::children;
+use connection::Connection;
+
+#[cfg(feature = "v8")]
+pub use foreground::Foreground;
+#[cfg(feature = "v8")]
+pub use foreground::ForegroundPlatform;
+
+/// How long the zygote outlives its last session. The next command then starts without booting an engine.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// How often ended processes are looked for where the system has no descriptors for processes (before Linux 5.3).
+const REAP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Whether this process is a zygote that has not forked, where no thread may be started and nothing may be left pending.
+static IS_ZYGOTE: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is a zygote, not a fork of one.
+pub fn is_zygote() -> bool {
+    IS_ZYGOTE.load(Relaxed)
+}
+
+/// Serves as zygote if that is what this process was started for: `PROGRAM zygote [SOCKET]`. Call it first thing in
+/// `main`. A fork of the zygote does not return from it either: it runs its extension and exits.
+pub fn serve_if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != COMMAND) {
+        return None;
+    }
+    let socket = arguments.next().map(PathBuf::from);
+    if arguments.next().is_some() {
+        return None;
+    }
+    Some(match serve(socket) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "the zygote cannot go on: {error}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Takes orders until nobody is left to give any.
+fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
+    let starter = standard_input()?;
+    leave_the_session();
+    let public = socket.and_then(|path| Public::open(&path));
+    IS_ZYGOTE.store(true, Relaxed);
+    let booted = boot::boot()?;
+    let mut zygote = Zygote {
+        connections: vec![(0, Connection::new(starter)?)],
+        next_connection: 1,
+        public,
+        processes: Vec::new(),
+        idle: idle_time(),
+    };
+    match zygote.run()? {
+        Outcome::Idle => Ok(()),
+        Outcome::Forked(files) => {
+            IS_ZYGOTE.store(false, Relaxed);
+            // What is left of the zygote's own is closed by descriptor, below; its memory is a shared copy that is
+            // better not touched.
+            std::mem::forget(zygote);
+            child::run(booted, files)
+        }
+    }
+}
+
+/// Takes the socket that is standard input, and leaves nothing there.
+fn standard_input() -> std::io::Result<UnixStream> {
+    let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    // Says whether it is a socket at all: somebody may have typed the command.
+    socket.local_addr().map_err(|_| {
+        std::io::Error::other("it is started by tenon itself, with a socket as standard input")
+    })?;
+    let nothing = File::open("/dev/null")?;
+    // SAFETY: both are open files of this process; dup2 touches no memory.
+    if unsafe { libc::dup2(nothing.as_raw_fd(), libc::STDIN_FILENO) } < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(socket)
+}
+
+/// The zygote serves other sessions than the one that started it, so it must not share that one's terminal, signals or
+/// folder. Nobody may look into its memory, from which all extensions are made.
+fn leave_the_session() {
+    // SAFETY: these take and give integers and a constant string; each may fail without harm.
+    unsafe {
+        libc::setsid();
+        libc::chdir(c"/".as_ptr());
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // Every process costs it a descriptor or two; the usual limit of 1,024 is for programs that use `select`.
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+fn idle_time() -> Duration {
+    let configured = std::env::var(IDLE_VARIABLE).ok().and_then(|text| text.parse().ok());
+    configured.map_or(IDLE, Duration::from_secs)
+}
+
+/// The socket on which further sessions find the zygote.
+struct Public {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Locked as long as the zygote lives: whoever has the lock may replace the socket.
+    _lock: File,
+}
+
+impl Public {
+    /// Listens, unless another zygote does. Then this one serves its starter alone.
+    fn open(path: &Path) -> Option<Self> {
+        let lock = File::create(path.with_extension("lock")).ok()?;
+        lock.try_lock().ok()?;
+        let _ = std::fs::remove_file(path);
+        let listener = UnixListener::bind(path).ok()?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).ok()?;
+        listener.set_nonblocking(true).ok()?;
+        Some(Self { listener, path: path.to_owned(), _lock: lock })
+    }
+
+    /// The next session that wants to be served. Other users' are not.
+    fn accept(&self) -> Option<UnixStream> {
+        let (stream, _) = self.listener.accept().ok()?;
+        is_own_user(&stream).then_some(stream)
+    }
+}
+
+fn is_own_user(stream: &UnixStream) -> bool {
+    let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the structure is ours and has the given size.
+    unsafe {
+        let asked = libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut size,
+        );
+        asked == 0 && peer.uid == libc::getuid()
+    }
+}
+
+/// One forked process.
+struct Process {
+    pid: i32,
+    /// Readable when the process has ended.
+    descriptor: Option<OwnedFd>,
+    number: ProcessNumber,
+    connection: u64,
+}
+
+struct Zygote {
+    connections: Vec<(u64, Connection)>,
+    next_connection: u64,
+    public: Option<Public>,
+    processes: Vec<Process>,
+    idle: Duration,
+}
+
+/// How the zygote's loop ended.
+enum Outcome {
+    /// Nobody needed it any longer.
+    Idle,
+    /// This is a new process, with these files.
+    Forked(child::Files),
+}
+
+impl Zygote {
+    fn run(&mut self) -> std::io::Result<Outcome> {
+        loop {
+            let is_idle = self.connections.is_empty() && self.processes.is_empty();
+            if is_idle && self.public.is_none() {
+                return Ok(Outcome::Idle);
+            }
+            let blind = self.processes.iter().any(|process| process.descriptor.is_none());
+            let patience = match (is_idle, blind) {
+                (true, _) => Some(self.idle),
+                (false, true) => Some(REAP_INTERVAL),
+                (false, false) => None,
+            };
+            let mut waiting = self.descriptors();
+            let ready = poll(&mut waiting, patience)?;
+            if ready == 0 && is_idle && self.retire() {
+                return Ok(Outcome::Idle);
+            }
+            self.reap();
+            if let Some(stream) = self.public.as_ref().and_then(Public::accept)
+                && let Ok(connection) = Connection::new(stream)
+            {
+                self.connections.push((self.next_connection, connection));
+                self.next_connection += 1;
+            }
+            if let Some(files) = self.serve_connections()? {
+                return Ok(Outcome::Forked(files));
+            }
+        }
+    }
+
+    /// Everything that may wake the zygote.
+    fn descriptors(&self) -> Vec<libc::pollfd> {
+        let reading = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let public = self.public.iter().map(|public| reading(public.listener.as_raw_fd()));
+        let processes = self
+            .processes
+            .iter()
+            .filter_map(|process| Some(reading(process.descriptor.as_ref()?.as_raw_fd())));
+        let connections = self.connections.iter().map(|(_, connection)| connection.interest());
+        public.chain(processes).chain(connections).collect()
+    }
+
+    /// Stops listening. A session that connected in the last moment is still served, by this zygote alone; false then.
+    fn retire(&mut self) -> bool {
+        let Some(public) = self.public.take() else { return true };
+        let _ = std::fs::remove_file(&public.path);
+        while let Some(stream) = public.accept() {
+            if let Ok(connection) = Connection::new(stream) {
+                self.connections.push((self.next_connection, connection));
+                self.next_connection += 1;
+            }
+        }
+        self.connections.is_empty()
+    }
+
+    /// Does what sessions have ordered. Returns in the new process when one was forked.
+    fn serve_connections(&mut self) -> std::io::Result<Option<child::Files>> {
+        let mut index = 0;
+        while index < self.connections.len() {
+            let (id, connection) = &mut self.connections[index];
+            let id = *id;
+            connection.flush();
+            let is_open = connection.read();
+            while let Some(order) = self.connections[index].1.next_order() {
+                if let Some(files) = self.carry_out(id, index, order) {
+                    return Ok(Some(files));
+                }
+            }
+            if is_open && !self.connections[index].1.is_broken() {
+                index += 1;
+            } else {
+                self.connections.remove(index);
+                // Nobody can reach its processes any more.
+                let orphans = self.processes.iter().filter(|process| process.connection == id);
+                orphans.for_each(|process| children::kill_process(process.pid));
+            }
+        }
+        Ok(None)
+    }
+
+    fn carry_out(&mut self, id: u64, index: usize, order: Order) -> Option<child::Files> {
+        match order {
+            Order::Ping { request } => {
+                let pid = std::process::id();
+                self.connections[index].1.report(&Report::Pong { request, pid });
+            }
+            Order::Kill { process: number } => {
+                let of_session = |process: &&Process| process.connection == id && process.number == number;
+                if let Some(process) = self.processes.iter().find(of_session) {
+                    children::kill_process(process.pid);
+                }
+            }
+            Order::Start { process: number } => {
+                let connection = &mut self.connections[index].1;
+                let Some(files) = connection.take_files() else {
+                    let why = "its socket did not arrive: too many open files?".to_owned();
+                    connection.report(&Report::Failed { process: number, why });
+                    return None;
+                };
+                match fork() {
+                    Ok(0) => return Some(files),
+                    Ok(pid) => {
+                        self.processes.push(Process {
+                            pid,
+                            descriptor: process_descriptor(pid),
+                            number,
+                            connection: id,
+                        });
+                        let pid = pid.cast_unsigned();
+                        connection.report(&Report::Started { process: number, pid });
+                    }
+                    Err(error) => {
+                        let why = error.to_string();
+                        connection.report(&Report::Failed { process: number, why });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Waits for processes that have ended, and tells their sessions.
+    fn reap(&mut self) {
+        let mut index = 0;
+        while index < self.processes.len() {
+            let process = &self.processes[index];
+            let Some(status) = wait_for(process) else {
+                index += 1;
+                continue;
+            };
+            let process = self.processes.swap_remove(index);
+            let report = Report::Ended { process: process.number, status };
+            let session = self.connections.iter_mut().find(|(id, _)| *id == process.connection);
+            if let Some((_, connection)) = session {
+                connection.report(&report);
+            }
+        }
+    }
+}
+
+/// Waits for something to happen; returns how many descriptors are ready.
+fn poll(waiting: &mut [libc::pollfd], patience: Option<Duration>) -> std::io::Result<usize> {
+    let timeout = patience.map_or(-1, |patience| patience.as_millis().min(i32::MAX as u128) as i32);
+    // SAFETY: the slice is ours, and its length is given.
+    let ready = unsafe { libc::poll(waiting.as_mut_ptr(), waiting.len() as libc::nfds_t, timeout) };
+    match usize::try_from(ready) {
+        Ok(ready) => Ok(ready),
+        Err(_) => {
+            let error = std::io::Error::last_os_error();
+            // Something is looked at once more; that costs nothing.
+            if error.kind() == std::io::ErrorKind::Interrupted { Ok(1) } else { Err(error) }
+        }
+    }
+}
+
+/// Forks. Zero in the new process.
+fn fork() -> std::io::Result<i32> {
+    let zygote = std::process::id();
+    // SAFETY: no other thread of this process ever holds a lock: there is none, but for the engine's idle one, which has
+    // been waiting for work since it was started and never gets any. So the copy is whole.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    if pid == 0 {
+        // SAFETY: these take and give integers.
+        unsafe {
+            libc::setpgid(0, 0);
+            // Without the zygote nobody could end this process.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid().cast_unsigned() != zygote {
+                libc::_exit(1);
+            }
+        }
+    } else {
+        // Both do it, so that neither depends on who is first.
+        // SAFETY: setpgid takes two integers.
+        unsafe { libc::setpgid(pid, pid) };
+    }
+    Ok(pid)
+}
+
+/// A descriptor that becomes readable when a process ends.
+fn process_descriptor(pid: i32) -> Option<OwnedFd> {
+    // SAFETY: the call takes two integers, and gives a new descriptor.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        let descriptor = RawFd::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0)?;
+        libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+        Some(OwnedFd::from_raw_fd(descriptor))
+    }
+}
+
+/// The wait status of a process that has ended. What it has left in its group is killed before its number is free.
+fn wait_for(process: &Process) -> Option<i32> {
+    // SAFETY: all-zero is a valid siginfo, which is ours.
+    let ended = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        let asked = libc::waitid(libc::P_PID, process.pid.cast_unsigned(), &raw mut info, options);
+        asked != 0 || info.si_pid() != 0
+    };
+    if !ended {
+        return None;
+    }
+    let mut status = 0;
+    // SAFETY: kill takes two integers; the status is ours.
+    unsafe {
+        libc::kill(-process.pid, libc::SIGKILL);
+        libc::waitpid(process.pid, &raw mut status, libc::WNOHANG);
+    }
+    Some(status)
+}

@@ -1,0 +1,201 @@
+//! A forked process, from the fork to its end: it becomes one extension's, and exits with it.
+
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
+use std::os::fd::RawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use tenon_protocol::engine::Spare;
+use tenon_protocol::layers::Layers;
+use tenon_protocol::message::EndReason;
+use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::LoadSpec;
+use tenon_protocol::wire::Decoder;
+use tokio::sync::mpsc;
+
+use super::boot::Booted;
+use super::walls;
+use crate::driver;
+use crate::engine;
+use crate::launcher::Claim;
+use crate::launcher::Launcher;
+use crate::launcher::Outbox;
+use crate::limits;
+use crate::limits::HEAP_BYTES;
+use crate::session_socket;
+use crate::session_socket::Sender;
+use crate::terminator::Terminator;
+use crate::worker;
+use crate::worker::Worker;
+
+/// What a new process is given.
+pub struct Files {
+    /// Its connection to the session.
+    pub socket: UnixStream,
+    /// Where the last words of a process that crashes go.
+    pub errors: OwnedFd,
+}
+
+/// Runs an extension, and exits.
+pub fn run(booted: Booted, files: Files) -> ! {
+    let Files { socket, errors } = files;
+    let kept = keep_only(&booted.descriptors, &socket, errors);
+    let code = match kept.and_then(|()| session_socket::read_spec(&socket)) {
+        Ok((spec, decoder)) => {
+            live(booted, spec, decoder, socket);
+            0
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "the process could not be set up: {error}");
+            1
+        }
+    };
+    // Nothing is torn down: the system takes back memory and descriptors, and destructors would write to pages that
+    // are shared until then.
+    // SAFETY: it takes an integer and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Closes every descriptor but those of the engine instance, the socket and standard error.
+fn keep_only(own: &[RawFd], socket: &UnixStream, errors: OwnedFd) -> std::io::Result<()> {
+    // SAFETY: both are open files of this process; dup2 touches no memory.
+    if unsafe { libc::dup2(errors.as_raw_fd(), libc::STDERR_FILENO) } < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    let mut kept = own.to_vec();
+    kept.push(socket.as_raw_fd());
+    kept.sort_unstable();
+    // The owner is about to be closed below with the rest.
+    std::mem::forget(errors);
+    let mut next = 3;
+    for file in kept {
+        close_range(next, file - 1);
+        next = file + 1;
+    }
+    close_range(next, RawFd::MAX);
+    Ok(())
+}
+
+fn close_range(first: RawFd, last: RawFd) {
+    if first > last {
+        return;
+    }
+    // SAFETY: it takes three integers. What it closes belongs to the zygote's part of the program, which this process
+    // does not run any more.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    if closed != 0 {
+        // Before Linux 5.9. The zygote has a few descriptors for each process.
+        let most = last.min(first.saturating_add(limits::MAX_DESCRIPTORS_TO_CLOSE));
+        // SAFETY: as above.
+        (first..=most).for_each(|file| _ = unsafe { libc::close(file) });
+    }
+}
+
+/// Everything up to the extension's last message.
+fn live(booted: Booted, spec: LoadSpec, decoder: Decoder, socket: UnixStream) {
+    let Booted { mut worker, outbox, terminator, .. } = booted;
+    // Its own programs may look at it, as at any other of the user's; the zygote's own memory is out of reach now.
+    // SAFETY: prctl takes integers here.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
+    let layers = match walls::raise(&spec) {
+        Ok(layers) => layers,
+        Err(message) => return refuse(socket, message),
+    };
+    engine::renew_after_fork(&mut worker.runtime);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(limits::MAX_BLOCKING_THREADS)
+        .thread_keep_alive(limits::BLOCKING_THREAD_KEEP_ALIVE)
+        .build();
+    let sender = socket.set_nonblocking(true).and_then(|()| socket.try_clone()).map(Sender::new);
+    let (runtime, sender) = match (runtime, sender) {
+        (Ok(runtime), Ok(sender)) => (runtime, Arc::new(sender)),
+        (Err(error), _) | (_, Err(error)) => {
+            let _ = writeln!(std::io::stderr(), "the process could not be set up: {error}");
+            return;
+        }
+    };
+    let _inside = runtime.enter();
+    let told = sender.clone();
+    outbox.connect(Box::new(move |message| told.send(message)));
+    let (worker, outbox, terminator) = match with_heap(worker, outbox, terminator, &spec, &sender) {
+        Ok(parts) => parts,
+        Err(error) => {
+            let message = error.to_string();
+            return sender.send(FromIsolate::Ended(EndReason::Setup { message }));
+        }
+    };
+    let told = Taken { spec, layers, decoder, socket };
+    let reason = serve(&runtime, worker, &outbox, &terminator, told);
+    if terminator.tell_end() {
+        outbox.send(FromIsolate::Ended(reason));
+    }
+}
+
+/// Tells the session why nothing of the extension runs.
+fn refuse(socket: UnixStream, message: String) {
+    Sender::new(socket).send(FromIsolate::Ended(EndReason::Setup { message }));
+}
+
+/// The instance that was forked, or a new one: the limit of a heap is set when an instance is made.
+fn with_heap(
+    mut worker: Worker,
+    outbox: Outbox,
+    terminator: Terminator,
+    spec: &LoadSpec,
+    sender: &Arc<Sender>,
+) -> std::io::Result<(Worker, Outbox, Terminator)> {
+    if spec.limits.heap_bytes == HEAP_BYTES {
+        worker.output.reopen()?;
+        return Ok((worker, outbox, terminator));
+    }
+    std::mem::forget(worker);
+    let (outbox, terminator) = (Outbox::default(), Terminator::default());
+    let told = sender.clone();
+    outbox.connect(Box::new(move |message| told.send(message)));
+    let worker = worker::create(spec.limits.heap_bytes, outbox.clone(), &terminator)?;
+    Ok((worker, outbox, terminator))
+}
+
+/// What the process was told to run, and within what.
+struct Taken {
+    spec: LoadSpec,
+    layers: Layers,
+    decoder: Decoder,
+    socket: UnixStream,
+}
+
+fn serve(
+    runtime: &tokio::runtime::Runtime,
+    mut worker: Worker,
+    outbox: &Outbox,
+    terminator: &Terminator,
+    taken: Taken,
+) -> EndReason {
+    let Taken { spec, layers, decoder, socket } = taken;
+    terminator.own_process();
+    terminator.attach_thread();
+    terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
+    let (inbox_sender, inbox) = mpsc::unbounded_channel();
+    let feed = session_socket::feed(socket, decoder, inbox_sender);
+    let claim = Claim {
+        spec,
+        inbox,
+        feed: Some(Box::pin(feed)),
+        is_alone: true,
+        layers,
+        from_spare: false,
+        launcher: Launcher::new(Spare::None),
+    };
+    let reason = runtime.block_on(driver::serve(&mut worker, claim, outbox, terminator));
+    terminator.end_start();
+    terminator.detach();
+    let Worker { runtime, functions, output, log, .. } = worker;
+    // They are the engine's, which is not taken down.
+    std::mem::forget((runtime, functions));
+    output.close_and_wait();
+    log.report();
+    reason
+}

@@ -1,0 +1,69 @@
+//! What confines a new process before it runs any code of its extension: the environment, limits of the system, and the
+//! sandbox.
+
+use std::path::Path;
+use std::path::PathBuf;
+
+use tenon_protocol::layers::Layers;
+use tenon_protocol::message::LoadSpec;
+use tenon_sandbox::Mode;
+use tenon_sandbox::Request;
+
+use crate::limits::MEMORY_SLACK_BYTES;
+
+/// What the C library and the platform read whatever the extension may: time zones, and how names are looked up.
+const ALWAYS_READABLE: [&str; 8] = [
+    "/etc/localtime",
+    "/usr/share/zoneinfo",
+    "/etc/hosts",
+    "/etc/resolv.conf",
+    "/etc/nsswitch.conf",
+    "/etc/passwd",
+    "/etc/ssl",
+    "/usr/share/ca-certificates",
+];
+
+/// Confines the process, for good; or says why it cannot be. There must be one thread.
+pub fn raise(spec: &LoadSpec) -> Result<Layers, String> {
+    take_environment(spec);
+    limit_memory(spec.limits.memory_bytes);
+    let folder = spec.entry.parent().unwrap_or(Path::new("/"));
+    let readable = readable(&spec.entry);
+    let mode = if spec.sandbox_required { Mode::Required } else { Mode::BestEffort };
+    let request = Request { grant: &spec.grant, folder, readable: &readable, protected: &[], mode };
+    tenon_sandbox::confine(&request)
+        .map_err(|error| format!("the sandbox cannot be set up: {error}; {}", error.hint()))
+}
+
+/// Makes the extension's environment the process's own. Some of the platform reads it there, such as proxies.
+fn take_environment(spec: &LoadSpec) {
+    let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).collect();
+    // SAFETY: the process has one thread, so nobody reads the environment meanwhile.
+    unsafe {
+        names.iter().for_each(|name| std::env::remove_var(name));
+        for (name, value) in &spec.env {
+            // Others cannot be passed on to any program.
+            if !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0') {
+                std::env::set_var(name, value);
+            }
+        }
+    }
+}
+
+/// Bounds what the process can allocate, however it does. The watchdog ends an extension at its limit and says where it
+/// stood; this is for one that allocates too fast for that. It counts memory that may be written, touched or not, so it
+/// is larger.
+fn limit_memory(bytes: usize) {
+    let most = (bytes + MEMORY_SLACK_BYTES) as libc::rlim_t;
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: the structure is ours. If it fails, a lower limit holds already.
+    unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) };
+}
+
+/// What is read to find the extension's packages: its own folder is not enough, because packages are looked for in the
+/// folders above it, too.
+fn readable(entry: &Path) -> Vec<PathBuf> {
+    let above = entry.ancestors().skip(1);
+    let packages = above.flat_map(|folder| ["node_modules", "package.json"].map(|name| folder.join(name)));
+    ALWAYS_READABLE.iter().map(PathBuf::from).chain(packages).filter(|path| path.exists()).collect()
+}
