@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod case;
+mod forks;
 mod handover;
 mod hostile;
 mod killing;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         reload::trials(),
         storm::trials(),
         handover::trials(),
+        forks::trials(),
         killing::trials(),
         supervision::trials(),
     ];

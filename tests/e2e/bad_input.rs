@@ -290,6 +290,7 @@ fn inspect_shows_a_load_error_as_a_person_reads_it() {
     Limits
       heap-mb               512 MB
       buffer-mb             512 MB
+      memory-mb             1536 MB
       cpu-ms                10 s
       children              64
       log-lines-per-second  1000

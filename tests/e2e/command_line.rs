@@ -49,6 +49,7 @@ fn list_is_a_table_and_an_array() {
         "limits",
         "log_file",
         "pid",
+        "sandbox",
         "files",
         "hash",
         "engine",
@@ -83,6 +84,7 @@ fn inspect_shows_what_an_extension_offers() {
     Limits
       heap-mb               512 MB
       buffer-mb             512 MB
+      memory-mb             1536 MB
       cpu-ms                10 s
       children              64
       log-lines-per-second  1000

@@ -579,7 +579,7 @@ fn the_doctor_finds_nothing_wrong_where_nothing_is() {
     let run = workspace.run(&["doctor"]);
     assert_eq!(run.code, 0, "{run:#?}");
     let report = workspace.run(&["doctor", "--json"]).json();
-    for name in ["engine", "isolate host", "home", "logs", "configuration", "trust", "sessions"] {
+    for name in ["engine", "zygote", "home", "logs", "configuration", "trust", "sessions"] {
         assert_eq!(states(&report, name), ["ok"], "{name}: {report:#}");
     }
     let found = report.to_string();

@@ -107,6 +107,8 @@ impl Workspace {
         command.args(args).arg("--trust").current_dir(self.cwd()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.root.path()).env("TENON_HOME", self.home());
+        // Nothing is to outlive a test.
+        command.env("TENON_ZYGOTE_IDLE_S", "0");
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null());
         command

@@ -181,7 +181,7 @@ impl Workspace {
 pub fn isolates(home: Option<&Path>) -> Result<Isolates, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::new(format!("the program cannot find itself: {error}")))?;
-    Ok(Isolates::processes(program, home.map(|home| home.join("run"))))
+    Ok(Isolates::processes(program, home.map(|home| home.join("zygote"))))
 }
 
 /// Extensions in this process: only Linux has what a zygote needs.

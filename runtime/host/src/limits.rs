@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_configured_replaces_the_usual() {
         let config: ExtensionConfig = toml::from_str(
-            "heap-mb = 64\nbuffer-mb = 32\ncpu-ms = 100\nchildren = 2\nlog-lines-per-second = 9\n\
+            "heap-mb = 64\nbuffer-mb = 32\nmemory-mb = 96\ncpu-ms = 100\nchildren = 2\nlog-lines-per-second = 9\n\
              result-kb = 3\nstart-deadline-s = 4\nhook-deadline-ms = 5\nhandler-deadline-ms = 6\n\
              tool-deadline-ms = 7500",
         )
@@ -128,7 +128,7 @@ mod tests {
             Limits::configured(&config).rows().into_iter().map(|(_, value)| value).collect();
         assert_eq!(
             rows,
-            ["64 MB", "32 MB", "100 ms", "2", "9", "3 KB", "4 s", "5 ms", "6 ms", "7500 ms"]
+            ["64 MB", "32 MB", "96 MB", "100 ms", "2", "9", "3 KB", "4 s", "5 ms", "6 ms", "7500 ms"]
         );
         assert_eq!(Limits::configured(&ExtensionConfig::default()), Limits::default());
     }

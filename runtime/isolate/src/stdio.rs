@@ -28,8 +28,8 @@ use crate::message::LogRecord;
 /// The pipe behind an extension's standard output and error.
 pub struct Output {
     log: LogGate,
-    /// The descriptors that write to it.
-    writers: [RawFd; 2],
+    /// A descriptor that writes to it. The platform makes more of them, for child processes.
+    writer: RawFd,
     /// Closed when everything has come out; none while nobody reads.
     drained: Option<mpsc::Receiver<()>>,
 }
@@ -48,8 +48,7 @@ impl Output {
     #[cfg(target_os = "linux")]
     pub fn close_and_wait(self) {
         if let Ok(nothing) = File::options().write(true).open("/dev/null") {
-            // Nothing can be written any more: what would be is not the extension's.
-            let _ = self.writers.iter().try_for_each(|&place| put(&nothing, place));
+            let _ = replace_all(self.writer, &nothing);
         }
         self.wait();
     }
@@ -58,7 +57,7 @@ impl Output {
     #[cfg(target_os = "linux")]
     pub fn reopen(&mut self) -> io::Result<()> {
         let (reader, writer) = io::pipe()?;
-        self.writers.iter().try_for_each(|&place| put(&writer, place))?;
+        replace_all(self.writer, &writer)?;
         self.read(reader);
         Ok(())
     }
@@ -70,14 +69,43 @@ impl Output {
     }
 }
 
-/// Puts another name for a file where another file is.
+/// Puts a file in the place of a pipe, wherever that pipe is open for writing. Whoever owns the descriptors owns the file
+/// then.
 #[cfg(target_os = "linux")]
-fn put(file: &impl AsRawFd, place: RawFd) -> io::Result<()> {
-    // SAFETY: the file is open; what was at the place is closed, and whoever owns it owns the new one.
-    if unsafe { libc::dup3(file.as_raw_fd(), place, libc::O_CLOEXEC) } < 0 {
-        return Err(io::Error::last_os_error());
+fn replace_all(pipe: RawFd, file: &impl AsRawFd) -> io::Result<()> {
+    let Some(old) = identity(pipe) else { return Ok(()) };
+    for place in 3..MAX_OUTPUT_DESCRIPTOR {
+        if identity(place) != Some(old) || !is_writer(place) {
+            continue;
+        }
+        // SAFETY: both are open; dup3 touches no memory.
+        if unsafe { libc::dup3(file.as_raw_fd(), place, libc::O_CLOEXEC) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
     }
     Ok(())
+}
+
+/// No descriptor of an instance's output has a higher number: they are among the first that its process opens.
+#[cfg(target_os = "linux")]
+const MAX_OUTPUT_DESCRIPTOR: RawFd = 256;
+
+/// Whether a pipe's end is the one that writes.
+#[cfg(target_os = "linux")]
+fn is_writer(file: RawFd) -> bool {
+    // SAFETY: fcntl with F_GETFL only looks.
+    let flags = unsafe { libc::fcntl(file, libc::F_GETFL) };
+    flags >= 0 && flags & libc::O_ACCMODE == libc::O_WRONLY
+}
+
+/// What tells an open file from others.
+#[cfg(target_os = "linux")]
+fn identity(file: RawFd) -> Option<(u64, u64)> {
+    // SAFETY: all-zero is a valid stat, which is ours; a number that is no file is an error.
+    unsafe {
+        let mut about: libc::stat = std::mem::zeroed();
+        (libc::fstat(file, &raw mut about) == 0).then_some((about.st_dev, about.st_ino))
+    }
 }
 
 /// Standard input, output and error for a new isolate; what is written goes to `log`. In a zygote nobody reads yet.
@@ -85,8 +113,7 @@ pub fn piped(log: LogGate) -> io::Result<(Stdio, Output)> {
     let (reader, writer) = io::pipe()?;
     let writer = File::from(OwnedFd::from(writer));
     let second = writer.try_clone()?;
-    let writers = [second.as_raw_fd(), writer.as_raw_fd()];
-    let mut output = Output { log, writers, drained: None };
+    let mut output = Output { log, writer: writer.as_raw_fd(), drained: None };
     if !background::is_forbidden() {
         output.read(reader);
     }

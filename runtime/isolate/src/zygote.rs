@@ -130,6 +130,7 @@ fn leave_the_session() {
     // SAFETY: these take and give integers and a constant string; each may fail without harm.
     unsafe {
         libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"tenon-zygote".as_ptr());
         libc::chdir(c"/".as_ptr());
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

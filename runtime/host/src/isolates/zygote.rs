@@ -38,9 +38,6 @@ use tokio::sync::watch;
 
 use crate::store::make_private_folder;
 
-/// Where the sockets of zygotes are, below the folder that sessions share.
-const FOLDER: &str = "zygote";
-
 /// The longest path of a socket, in bytes: `sun_path` has 108, the last one is zero.
 const MAX_SOCKET_PATH: usize = 107;
 
@@ -351,8 +348,7 @@ async fn listen(stderr: ChildStderr, shared: Arc<Shared>) {
 /// Where sessions that are alike find the same zygote. Those of another program, namespace, control group or with other
 /// limits do not: their extensions must not get out of what the session itself is in.
 fn meeting_place(program: &Path, folder: &Path) -> Option<PathBuf> {
-    let folder = folder.join(FOLDER);
-    make_private_folder(&folder).ok()?;
+    make_private_folder(folder).ok()?;
     let mut key = sha2::Sha256::new();
     let file = std::fs::metadata(this_program(program)).ok()?;
     for number in [file.dev(), file.ino(), file.size(), file.mtime() as u64, file.mtime_nsec() as u64] {

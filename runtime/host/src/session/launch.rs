@@ -287,9 +287,10 @@ impl Session {
         let config = self.0.config.of(&id, name);
         let data = self.data_folder(*scope, name);
         if config.profile == Some(Profile::Workspace) {
-            // It may write there, but not make the folders that lead there. Without the folder its
-            // writes fail with their own error.
+            // It may write there, but not make the folders that lead there; and the kernel takes only folders that are
+            // there. Without them its writes fail with their own error.
             let _ = std::fs::create_dir_all(&data);
+            let _ = std::fs::create_dir_all(&self.0.folder);
         }
         // Symbolic links are resolved as node does it, so that packages are looked for beside the
         // real file.

@@ -25,6 +25,7 @@ const ALWAYS_READABLE: [&str; 8] = [
 
 /// Confines the process, for good; or says why it cannot be. There must be one thread.
 pub fn raise(spec: &LoadSpec) -> Result<Layers, String> {
+    take_name(&spec.id);
     take_environment(spec);
     limit_memory(spec.limits.memory_bytes);
     let folder = spec.entry.parent().unwrap_or(Path::new("/"));
@@ -33,6 +34,15 @@ pub fn raise(spec: &LoadSpec) -> Result<Layers, String> {
     let request = Request { grant: &spec.grant, folder, readable: &readable, protected: &[], mode };
     tenon_sandbox::confine(&request)
         .map_err(|error| format!("the sandbox cannot be set up: {error}; {}", error.hint()))
+}
+
+/// Shows the extension's name where processes are listed; the system cuts it to 15 bytes.
+fn take_name(id: &str) {
+    let name = id.rsplit(':').next().unwrap_or(id);
+    if let Ok(name) = std::ffi::CString::new(name) {
+        // SAFETY: the string ends with a zero and outlives the call, which copies it.
+        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    }
 }
 
 /// Makes the extension's environment the process's own. Some of the platform reads it there, such as proxies.

@@ -1,0 +1,215 @@
+//! What must not be the same in two processes that were forked from one, and what must work after a fork.
+
+use std::collections::BTreeSet;
+
+use libtest_mimic::Trial;
+use serde_json::Value;
+use tenon_host::Session;
+use tenon_host::Status;
+
+use crate::trial;
+use crate::world::World;
+use crate::world::answer;
+use crate::world::until;
+use crate::world::until_generation;
+use crate::world::with_tools;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("forks::random_numbers_differ_between_extensions", random_numbers),
+        trial("forks::an_extension_has_its_own_number_parent_and_clock", identity),
+        trial("forks::an_extension_has_no_descriptor_of_another", descriptors),
+        trial("forks::a_heap_of_another_size_is_made_in_the_fork", another_heap),
+        trial("forks::what_the_engine_puts_off_is_done", put_off),
+        trial("forks::an_extension_at_rest_is_not_woken", rest),
+        trial("forks::nothing_is_left_of_many_starts", many_starts),
+    ]
+}
+
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+/// One value of each source of random numbers.
+const RANDOM: &str = "async () => {
+    const crypto = await import('node:crypto');
+    const key = await globalThis.crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, true, ['encrypt']);
+    return JSON.stringify([
+        Math.random(), Math.random(),
+        globalThis.crypto.randomUUID(), crypto.randomUUID(),
+        Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
+        crypto.randomBytes(16).toString('hex'), crypto.randomInt(2 ** 47),
+        crypto.generateKeySync('aes', { length: 256 }).export().toString('hex'),
+        Buffer.from(await globalThis.crypto.subtle.exportKey('raw', key)).toString('hex'),
+    ]);
+}";
+
+async fn values(session: &Session, tool: &str) -> Vec<Value> {
+    let text = answer(session, tool).await;
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+async fn random_numbers() {
+    let world = World::new();
+    for name in NAMES {
+        let tools = format!("{{ name: \"random_{name}\", handler: {RANDOM} }}");
+        world.extension(name, &with_tools("", &tools));
+    }
+    let session = world.open(world.options()).await;
+    let mut seen = BTreeSet::new();
+    let mut drawn = 0;
+    for name in NAMES {
+        for value in values(&session, &format!("random_{name}")).await {
+            drawn += 1;
+            seen.insert(value.to_string());
+        }
+    }
+    assert_eq!(seen.len(), drawn, "{seen:#?}");
+    world.close(session).await;
+}
+
+async fn identity() {
+    let world = World::new();
+    let about = "() => JSON.stringify([process.pid, (process.getBuiltinModule('node:process')).pid, process.ppid, performance.timeOrigin, \
+        process.uptime(), Date.now()])";
+    let tools = |name: &str| format!("{{ name: \"about_{name}\", handler: {about} }}");
+    world.extension("first", &with_tools("", &tools("first")));
+    let session = world.open(world.options()).await;
+    let _ = values(&session, "about_first").await;
+    let before = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    world.extension("second", &with_tools("", &tools("second")));
+    session.refresh().await;
+    let zygote = world.isolates.pids()[0];
+    for name in ["first", "second"] {
+        let about = values(&session, &format!("about_{name}")).await;
+        let pid = session.find(name)[0].pid.unwrap();
+        assert_ne!(pid, zygote);
+        assert_eq!((about[0].as_u64(), about[1].as_u64()), (Some(pid.into()), Some(pid.into())));
+        assert_eq!(about[2].as_u64(), Some(zygote.into()));
+    }
+    let about = values(&session, "about_second").await;
+    // The clock of the second began after the first had answered; the zygote's began long before.
+    let origin = about[3].as_f64().unwrap();
+    assert!(origin > before.as_secs_f64() * 1000.0 - 1.0, "{about:?} before {before:?}");
+    let age = (about[5].as_f64().unwrap() - origin) / 1000.0;
+    assert!((about[4].as_f64().unwrap() - age).abs() < 0.1, "{about:?}");
+    world.close(session).await;
+}
+
+async fn descriptors() {
+    let world = World::new();
+    let list = "() => { const fs = process.getBuiltinModule('node:fs'); \
+        const kinds = fs.readdirSync('/proc/self/fd').map((number) => { \
+            try { return fs.readlinkSync(`/proc/self/fd/${number}`).replace(/\\d+/g, 'N'); } catch { return 'gone'; } \
+        }).filter((kind) => kind !== 'gone'); \
+        return JSON.stringify(kinds.sort()); }";
+    let names: Vec<String> = (0..8).map(|number| format!("e{number}")).collect();
+    for name in &names {
+        let tools = format!("{{ name: \"list_{name}\", handler: {list} }}");
+        world.extension(name, &with_tools("", &tools));
+    }
+    let session = world.open(world.options()).await;
+    let first = values(&session, "list_e0").await;
+    // Sockets: one to the session, in two descriptors, and what the engine makes for itself.
+    for name in &names {
+        assert_eq!(values(&session, &format!("list_{name}")).await, first, "{name}");
+    }
+    world.close(session).await;
+}
+
+async fn another_heap() {
+    let world = World::new();
+    world.extension(
+        "small",
+        &with_tools("", "{ name: \"random_small\", handler: () => `${process.pid} ${[1, 2, 3].map((x) => x * 2)}` }"),
+    );
+    world.config("[extensions.small]\nheap-mb = 96\nstart-deadline-s = 600\n");
+    let session = world.open(world.options()).await;
+    let pid = session.find("small")[0].pid.unwrap();
+    assert_eq!(answer(&session, "random_small").await, format!("{pid} 2,4,6"));
+    world.close(session).await;
+}
+
+async fn put_off() {
+    let world = World::new();
+    let wait = "async () => { \
+        const waiting = Atomics.waitAsync(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20); \
+        return waiting.async ? await waiting.value : waiting.value; }";
+    let compile = "async () => { \
+        const bytes = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 127, 3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 0, 10, 6, 1, 4, 0, 65, 42, 11]); \
+        const { instance } = await WebAssembly.instantiate(bytes); return String(instance.exports.f()); }";
+    let tools = format!(
+        "{{ name: \"waits\", handler: {wait} }}, {{ name: \"compiles\", handler: {compile} }},\
+         {{ name: \"worker\", handler: () => new Promise((resolve, reject) => {{ \
+            const code = `const {{ parentPort }} = require('node:worker_threads'); \
+                Promise.all([({wait})(), ({compile})()]).then((both) => parentPort.postMessage(both + ' ' + Math.random()));`; \
+            const worker = new (process.getBuiltinModule('node:worker_threads').Worker)(code, {{ eval: true }}); \
+            worker.on('message', resolve); worker.on('error', reject); }}) }}"
+    );
+    world.extension("late", &with_tools("", &tools));
+    let session = world.open(world.options()).await;
+    assert_eq!(answer(&session, "waits").await, "timed-out");
+    assert_eq!(answer(&session, "compiles").await, "42");
+    // QuickJS has no worker threads.
+    if tenon_tests::ENGINE == "v8" {
+        let first = answer(&session, "worker").await;
+        assert!(first.starts_with("timed-out,42 0."), "{first}");
+        assert_ne!(answer(&session, "worker").await, first);
+    }
+    world.close(session).await;
+}
+
+/// How often all threads of a process have given up the processor to wait.
+fn waits(pid: u32) -> u64 {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let one = |thread: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("voluntary_ctxt_switches"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    threads.filter_map(one).sum()
+}
+
+async fn rest() {
+    let world = World::new();
+    world.extension("idle", &with_tools("", "{ name: \"ping\", handler: () => \"pong\" }"));
+    let session = world.open(world.options()).await;
+    assert_eq!(answer(&session, "ping").await, "pong");
+    let all = world.isolates.pids();
+    assert_eq!(all.len(), 2);
+    // It comes to rest after a while; from then on nothing wakes it.
+    for pid in all {
+        let mut last = waits(pid);
+        let mut quiet = false;
+        while !quiet {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            let now = waits(pid);
+            quiet = now == last;
+            last = now;
+        }
+    }
+    assert_eq!(answer(&session, "ping").await, "pong");
+    world.close(session).await;
+}
+
+/// Loads of one extension, one after another.
+const LOADS: u32 = 40;
+
+async fn many_starts() {
+    let world = World::new();
+    world.extension("again", &with_tools("", "{ name: \"pid\", handler: () => String(process.pid) }"));
+    let session = world.open(world.options()).await;
+    let mut seen = BTreeSet::new();
+    for generation in 2..=LOADS {
+        seen.insert(answer(&session, "pid").await.parse::<u32>().unwrap());
+        session.reload().await;
+        until_generation(&session, "again", generation).await;
+        assert_eq!(session.find("again")[0].status, Status::Running);
+    }
+    assert_eq!(seen.len() as u32, LOADS - 1);
+    for pid in seen {
+        // Waited for, too: a dead child that nobody waits for still has its number.
+        let entry = format!("/proc/{pid}");
+        until("the process is gone", || !std::path::Path::new(&entry).exists()).await;
+    }
+    until("the zygote has one process", || world.isolates.pids().len() == 2).await;
+    world.close(session).await;
+}
