@@ -30,6 +30,12 @@ pub unsafe fn main(engine: Engine) -> ExitCode {
     if let Some(code) = (engine.serve_if_asked)() {
         return code;
     }
+    // The session's memory has what extensions and agents must not see: tokens, prompts of others.
+    #[cfg(target_os = "linux")]
+    // SAFETY: prctl takes integers here.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    }
     engine::set(engine);
     if let Some(code) = tenon_acp::guard::serve_if_asked() {
         return code;

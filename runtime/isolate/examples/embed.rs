@@ -7,7 +7,7 @@
 //!
 //! Isolates live in this process. To have them in a process of their own, so that nothing an extension does can
 //! end this one, call `tenon_isolate::serve_if_asked` first thing in `main` and end with its code if it gives one,
-//! leave out `init_engine`, and set `isolates: Isolates::process(std::env::current_exe()?, Spare::None)`.
+//! leave out `init_engine`, and set `isolates: Isolates::processes(std::env::current_exe()?, None)`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::background;
 use crate::floor::CpuClock;
+use crate::floor::process_cpu_time;
 use crate::limits;
 use crate::limits::CHILDREN_INTERVAL;
 use crate::limits::LOOKS_BEFORE_SLEEP;
@@ -106,6 +107,9 @@ pub enum Signs {
 /// the reason to ask again.
 const WORTH_ASKING: Duration = Duration::from_millis(5);
 
+/// CPU time of the process between two looks that means that something works. A look takes some itself.
+const WORTH_LOOKING: Duration = Duration::from_millis(2);
+
 /// One event loop that is watched.
 struct Subject {
     id: u64,
@@ -142,9 +146,6 @@ impl Subject {
     fn look(&mut self, now: Instant) -> bool {
         let doing = self.find();
         let is_busy = doing != Doing::Rest;
-        if is_busy {
-            self.judge_memory();
-        }
         if doing == Doing::LongTurn {
             self.judge_turn();
         }
@@ -316,6 +317,7 @@ pub fn watch(
 async fn run() {
     let mut interval = WATCH_INTERVAL;
     let mut quiet = 0;
+    let mut used = process_cpu_time();
     loop {
         tokio::time::sleep(interval).await;
         let sleeps = {
@@ -328,6 +330,12 @@ async fn run() {
             let mut is_busy = false;
             for subject in &mut watched.subjects {
                 is_busy |= subject.look(now);
+            }
+            // Native code takes memory on threads of its own, also while the event loop rests.
+            let used_before = std::mem::replace(&mut used, process_cpu_time());
+            if is_busy || used.saturating_sub(used_before) >= WORTH_LOOKING {
+                watched.subjects.iter().for_each(Subject::judge_memory);
+                is_busy = true;
             }
             interval = if is_busy { WATCH_INTERVAL } else { WATCH_IDLE_INTERVAL };
             quiet = if is_busy { 0 } else { quiet + 1 };

@@ -84,7 +84,8 @@ impl Worker {
     pub fn run_foreground(&self, cx: &std::task::Context<'_>) {
         #[cfg(all(target_os = "linux", feature = "v8"))]
         if let Some(foreground) = &self.foreground {
-            foreground.run(cx);
+            // The event loop turns next anyway.
+            let _ = foreground.run(cx);
         }
         #[cfg(not(all(target_os = "linux", feature = "v8")))]
         let _ = cx;

@@ -92,9 +92,12 @@ pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
         #[cfg(all(target_os = "linux", feature = "v8"))]
         if crate::engine::is_made_for_forks() {
             let foreground = crate::zygote::Foreground::of(worker.js_runtime.v8_isolate());
-            // deno_runtime turns the worker's event loop on this thread, and this task with it.
+            let event_loop = worker.js_runtime.op_state().borrow().waker.clone();
+            // deno_runtime turns the worker's event loop on this thread, and this task beside it.
             tokio::spawn(std::future::poll_fn(move |cx| {
-                foreground.run(cx);
+                if foreground.run(cx) {
+                    event_loop.wake();
+                }
                 std::task::Poll::<()>::Pending
             }));
         }

@@ -20,7 +20,34 @@ pub struct Layers {
     pub notes: Vec<String>,
 }
 
+impl std::fmt::Display for Layers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.unrestricted {
+            return f.write_str("none: the grant restricts nothing");
+        }
+        let landlock = self.landlock_abi.map(|version| format!("Landlock {version}"));
+        let named = |present: bool, name: &str| present.then(|| name.to_owned());
+        let all = [
+            landlock,
+            named(self.mount_namespace, "mount namespace"),
+            named(self.seccomp, "seccomp"),
+            named(self.no_new_privs, "no_new_privs"),
+        ];
+        let names: Vec<String> = all.into_iter().flatten().collect();
+        if names.is_empty() { f.write_str("none") } else { f.write_str(&names.join(", ")) }
+    }
+}
+
+/// The version of Landlock that has all that Tenon uses.
+pub const WHOLE_LANDLOCK: u8 = 6;
+
 impl Layers {
+    /// Whether a system has everything that Tenon uses.
+    pub fn is_whole(&self) -> bool {
+        let landlock = self.landlock_abi.is_some_and(|version| version >= WHOLE_LANDLOCK);
+        landlock && self.mount_namespace && self.seccomp && self.no_new_privs
+    }
+
     /// Every layer there is, in any version.
     pub fn every() -> Self {
         Self {
@@ -31,5 +58,18 @@ impl Layers {
             unrestricted: false,
             notes: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_shown_by_name() {
+        assert_eq!(Layers::default().to_string(), "none");
+        let some = Layers { landlock_abi: Some(4), seccomp: true, ..Layers::default() };
+        assert_eq!(some.to_string(), "Landlock 4, seccomp");
+        assert!(!some.is_whole() && Layers::every().is_whole());
     }
 }

@@ -87,6 +87,7 @@ async fn look(args: &Args, workspace: &Workspace) -> Vec<Check> {
     let mut checks = vec![
         engine(),
         zygote(home).await,
+        sandbox(),
         system::writable("home", home),
         system::writable("logs", &home.join("logs")),
         configuration(home),
@@ -114,6 +115,21 @@ fn engine() -> Check {
         engine.node
     );
     Check::ok("engine", text)
+}
+
+fn sandbox() -> Check {
+    const NAME: &str = "sandbox";
+    let layers = tenon_sandbox::available();
+    let text = layers.to_string();
+    if layers.is_whole() {
+        Check::ok(NAME, text)
+    } else {
+        Check::warn(
+            NAME,
+            text,
+            "what is missing is checked by Tenon alone; SECURITY.md says what each layer is for",
+        )
+    }
 }
 
 async fn zygote(home: &Path) -> Check {

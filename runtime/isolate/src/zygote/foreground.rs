@@ -106,14 +106,17 @@ impl Foreground {
         Self { isolate, queue: queue(isolate) }
     }
 
-    /// Runs what has been posted, and has the given task woken when there is more. To be called on the isolate's thread.
-    pub fn run(&self, cx: &Context<'_>) {
+    /// Runs what has been posted, and has the given task woken when there is more. To be called on the isolate's thread. Says
+    /// whether there was anything: then the event loop has to turn, for what follows from it.
+    pub fn run(&self, cx: &Context<'_>) -> bool {
+        let mut has_run = false;
         *lock(&self.queue.waker) = Some(cx.waker().clone());
         loop {
             let tasks = std::mem::take(&mut *lock(&self.queue.tasks));
             if tasks.is_empty() {
-                return;
+                return has_run;
             }
+            has_run = true;
             tasks.into_iter().for_each(v8::Task::run);
         }
     }

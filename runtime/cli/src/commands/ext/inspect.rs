@@ -89,6 +89,12 @@ fn print_facts(info: &ExtensionInfo) {
         let cpu = ready.cpu_us as f64 / 1000.0;
         output::line(format_args!("  ready       {cpu:.1} ms of CPU on {}", ready.engine));
     }
+    if let Some(layers) = &info.sandbox {
+        output::line(format_args!("  sandbox     {layers}"));
+        for note in &layers.notes {
+            output::line(format_args!("              {YELLOW}{note}{YELLOW:#}"));
+        }
+    }
     if let Some(file) = &info.log_file {
         output::line(format_args!("  log file    {}", file.display()));
     }
