@@ -195,7 +195,10 @@ const LOADS: u32 = 40;
 
 async fn many_starts() {
     let world = World::new();
-    world.extension("again", &with_tools("", "{ name: \"pid\", handler: () => String(process.pid) }"));
+    world.extension(
+        "again",
+        &with_tools("", "{ name: \"pid\", handler: () => String(process.pid) }"),
+    );
     let session = world.open(world.options()).await;
     let mut seen = BTreeSet::new();
     for generation in 2..=LOADS {

@@ -160,7 +160,7 @@ impl World {
         drop(session);
         drop(isolates);
         for pid in hosts {
-            until("the isolate host ends", || is_dead(pid)).await;
+            until("the zygote and its processes end", || is_dead(pid)).await;
         }
         for pid in pids(&root.path().join("repo/pids")) {
             until("the child of an extension ends", || is_dead(pid)).await;

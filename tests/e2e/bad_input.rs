@@ -278,6 +278,7 @@ fn inspect_shows_a_load_error_as_a_person_reads_it() {
     project:broken  failed
       path        [CWD]/.github/extensions/broken/extension.mjs
       generation  1
+      sandbox     none: the grant restricts nothing
     Error
       TypeError: fs.readFileSyncc is not a function
       --> [CWD]/.github/extensions/broken/extension.mjs:3:4

@@ -73,6 +73,7 @@ fn inspect_shows_what_an_extension_offers() {
     project:hello  running
       path        [CWD]/.github/extensions/hello/extension.mjs
       generation  1
+      sandbox     none: the grant restricts nothing
     Tools
       hello  Says hello
     Hooks

@@ -647,5 +647,5 @@ fn what_a_killed_session_leaves_behind_is_removed() {
 #[test]
 fn help_is_for_people() {
     let help = Workspace::new().run(&["--help"]).stdout;
-    assert!(help.contains("tenon run -a claude") && !help.contains("isolate-host"), "{help}");
+    assert!(help.contains("tenon run -a claude") && !help.contains("zygote"), "{help}");
 }

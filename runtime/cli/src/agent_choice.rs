@@ -140,7 +140,7 @@ pub fn config(home: &Path) -> Result<Config, CliError> {
     Config::read(home).map_err(|error| SessionError::from(error).into())
 }
 
-/// This program, which is started again as guard, isolate host and demo agent.
+/// This program, which is started again as guard, zygote and demo agent.
 pub fn own_program() -> Result<PathBuf, CliError> {
     std::env::current_exe()
         .map_err(|error| CliError::new(format!("the program cannot find itself: {error}")))

@@ -87,9 +87,7 @@ async fn run(args: Args) -> Result<ExitCode, CliError> {
         Some(Command::DemoAgent(_)) => {
             Err(CliError::new("the demo agent is started before anything else"))
         }
-        Some(Command::Zygote { .. }) => {
-            Err(CliError::new("the zygote is started by tenon itself"))
-        }
+        Some(Command::Zygote { .. }) => Err(CliError::new("the zygote is started by tenon itself")),
         None => Err(CliError::new("no command was given").hint("tenon --help lists them")),
     }
 }

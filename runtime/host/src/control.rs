@@ -45,7 +45,7 @@ pub const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 pub const CLIENT_DEADLINE: Duration = Duration::from_secs(5);
 
 /// How long a session may take to answer what needs no waiting; longer, and it hangs. It is longer than
-/// isolate hosts have to say what they use, and one on a busy machine is not given up.
+/// extensions have to say what they use, and one on a busy machine is not given up.
 pub const QUICK_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long a session may take to answer what stops and starts extensions: the calls that run are waited

@@ -128,7 +128,10 @@ mod tests {
             Limits::configured(&config).rows().into_iter().map(|(_, value)| value).collect();
         assert_eq!(
             rows,
-            ["64 MB", "32 MB", "96 MB", "100 ms", "2", "9", "3 KB", "4 s", "5 ms", "6 ms", "7500 ms"]
+            [
+                "64 MB", "32 MB", "96 MB", "100 ms", "2", "9", "3 KB", "4 s", "5 ms", "6 ms",
+                "7500 ms"
+            ]
         );
         assert_eq!(Limits::configured(&ExtensionConfig::default()), Limits::default());
     }

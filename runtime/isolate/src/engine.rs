@@ -102,7 +102,8 @@ fn init_forkable_platform() {
 
     // Without threads of ours V8 must not hand out work at all: nobody would do it after the fork. Flags stay open
     // to change because the seed of `Math.random` is one, and is set after the fork.
-    let threads = if late_threads::are_possible() { "--single-threaded-gc" } else { "--single-threaded" };
+    let threads =
+        if late_threads::are_possible() { "--single-threaded-gc" } else { "--single-threaded" };
     v8::V8::set_flags_from_string(&format!(
         "--wasm-max-mem-pages={WASM_MAX_PAGES} {threads} --no-freeze-flags-after-init"
     ));

@@ -303,7 +303,8 @@ impl Zygote {
                 self.connections[index].1.report(&Report::Pong { request, pid });
             }
             Order::Kill { process: number } => {
-                let of_session = |process: &&Process| process.connection == id && process.number == number;
+                let of_session =
+                    |process: &&Process| process.connection == id && process.number == number;
                 if let Some(process) = self.processes.iter().find(of_session) {
                     children::kill_process(process.pid);
                 }

@@ -19,11 +19,7 @@ struct Control([MaybeUninit<u8>; 128]);
 
 /// Sends bytes, and the descriptors with the first of them; returns how many bytes the socket took. At most
 /// [`MAX_AT_ONCE`] descriptors.
-pub fn send(
-    socket: impl AsFd,
-    bytes: &[u8],
-    descriptors: &[BorrowedFd<'_>],
-) -> io::Result<usize> {
+pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let descriptors = &descriptors[..descriptors.len().min(MAX_AT_ONCE)];
     let size = (size_of::<RawFd>() * descriptors.len()) as u32;
     let mut control = Control([MaybeUninit::zeroed(); 128]);
@@ -78,7 +74,8 @@ pub fn receive(
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = libc::CMSG_SPACE((MAX_AT_ONCE * size_of::<RawFd>()) as u32) as _;
-        let count = libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
+        let count =
+            libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
         if count >= 0 {
             let mut header = libc::CMSG_FIRSTHDR(&message);
             while !header.is_null() {

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use crate::Layers;
 use crate::Mode;
 use crate::Request;
 use crate::capabilities;
 use crate::error::SandboxError;
 use crate::landlock_rules;
 use crate::layers::Layer;
-use crate::Layers;
 use crate::mounts;
 use crate::plan::Plan;
 use crate::probe;

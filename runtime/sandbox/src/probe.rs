@@ -2,8 +2,8 @@
 
 use std::io;
 
-use crate::landlock_rules;
 use crate::Layers;
+use crate::landlock_rules;
 use crate::mounts;
 use crate::namespace;
 use crate::namespace::Identity;

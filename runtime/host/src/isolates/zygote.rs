@@ -155,7 +155,11 @@ impl Zygote {
     }
 
     /// Orders a process. It has the given files as its socket and its standard error.
-    pub fn start(&self, socket: OwnedFd, errors: OwnedFd) -> (ProcessNumber, watch::Receiver<Fate>) {
+    pub fn start(
+        &self,
+        socket: OwnedFd,
+        errors: OwnedFd,
+    ) -> (ProcessNumber, watch::Receiver<Fate>) {
         let process = self.next.fetch_add(1, Relaxed);
         let (sender, fate) = watch::channel(Fate::Asked);
         self.shared.state().processes.insert(process, sender);
@@ -351,7 +355,9 @@ fn meeting_place(program: &Path, folder: &Path) -> Option<PathBuf> {
     make_private_folder(folder).ok()?;
     let mut key = sha2::Sha256::new();
     let file = std::fs::metadata(this_program(program)).ok()?;
-    for number in [file.dev(), file.ino(), file.size(), file.mtime() as u64, file.mtime_nsec() as u64] {
+    for number in
+        [file.dev(), file.ino(), file.size(), file.mtime() as u64, file.mtime_nsec() as u64]
+    {
         key.update(number.to_le_bytes());
     }
     for space in ["mnt", "pid", "net", "user", "ipc", "uts"] {

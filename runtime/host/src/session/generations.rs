@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use tenon_protocol::layers::Layers;
 use tenon_protocol::limits::DRAIN_CALLS_DEADLINE;
 use tenon_protocol::limits::STOP_DEADLINE;
-use tenon_protocol::layers::Layers;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::LoadedFile;
 use tenon_protocol::message::LogLevel;

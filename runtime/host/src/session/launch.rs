@@ -12,12 +12,12 @@ use tenon_protocol::message::ToIsolate;
 
 use super::Session;
 use crate::config::ExtensionConfig;
+use crate::config::Sandbox;
 use crate::discovery;
 use crate::discovery::Found;
 use crate::discovery::Scope;
 use crate::environment;
 use crate::events::Subscriber;
-use crate::config::Sandbox;
 use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;

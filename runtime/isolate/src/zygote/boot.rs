@@ -43,14 +43,17 @@ pub fn boot() -> std::io::Result<Booted> {
     drop(runtime);
     #[cfg(feature = "v8")]
     super::fork_memory::include_heap()?;
-    let descriptors = open_descriptors().into_iter().filter(|file| !before.contains(file)).collect();
+    let descriptors =
+        open_descriptors().into_iter().filter(|file| !before.contains(file)).collect();
     Ok(Booted { worker, outbox, terminator, descriptors })
 }
 
 /// The descriptors that are open now.
 fn open_descriptors() -> Vec<RawFd> {
     // SAFETY: fcntl with F_GETFD only looks.
-    (3..MAX_BOOT_DESCRIPTOR).filter(|&file| unsafe { libc::fcntl(file, libc::F_GETFD) } >= 0).collect()
+    (3..MAX_BOOT_DESCRIPTOR)
+        .filter(|&file| unsafe { libc::fcntl(file, libc::F_GETFD) } >= 0)
+        .collect()
 }
 
 /// Nothing that is open while the zygote boots has a higher number: it is the first thing the process does.

@@ -93,7 +93,12 @@ extern "C" fn number_of_threads(_platform: *const c_void) -> i32 {
     ENGINE_THREADS as i32
 }
 
-extern "C" fn post(_platform: *mut c_void, _priority: u8, task: *mut c_void, _place: *const c_void) {
+extern "C" fn post(
+    _platform: *mut c_void,
+    _priority: u8,
+    task: *mut c_void,
+    _place: *const c_void,
+) {
     enqueue(BackgroundTask(task));
 }
 

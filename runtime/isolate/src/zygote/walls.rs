@@ -74,6 +74,7 @@ fn limit_memory(bytes: usize) {
 /// folders above it, too.
 fn readable(entry: &Path) -> Vec<PathBuf> {
     let above = entry.ancestors().skip(1);
-    let packages = above.flat_map(|folder| ["node_modules", "package.json"].map(|name| folder.join(name)));
+    let packages =
+        above.flat_map(|folder| ["node_modules", "package.json"].map(|name| folder.join(name)));
     ALWAYS_READABLE.iter().map(PathBuf::from).chain(packages).filter(|path| path.exists()).collect()
 }

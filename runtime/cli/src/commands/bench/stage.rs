@@ -41,13 +41,7 @@ const PATIENT: &str = "[extensions.\"*\"]\nstart-deadline-s = 600\n";
 
 impl Default for Setting<'_> {
     fn default() -> Self {
-        Self {
-            config: PATIENT,
-            watch: false,
-            record: false,
-            debounce: None,
-            restart_after: None,
-        }
+        Self { config: PATIENT, watch: false, record: false, debounce: None, restart_after: None }
     }
 }
 
@@ -134,7 +128,7 @@ impl Stage {
         self.session.end(EndReason::Complete).await;
         let hosts = self.isolates.pids();
         drop(self);
-        until("the isolate host ends", || !hosts.iter().any(|&pid| is_alive(pid))).await
+        until("the zygote and its processes end", || !hosts.iter().any(|&pid| is_alive(pid))).await
     }
 }
 

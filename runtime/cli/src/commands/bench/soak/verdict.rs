@@ -173,7 +173,7 @@ pub fn print(report: &Report) {
         ("events", format!("{}", settled.events)),
         ("reloads", format!("{}", settled.reloads)),
         ("faults", faults.join(", ")),
-        ("isolate host", format!("killed {} times", settled.host_kills)),
+        ("zygote", format!("killed {} times", settled.host_kills)),
         (
             "agents",
             format!(

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-
 use super::Plan;
 use super::report::Figure;
 use super::report::Samples;
