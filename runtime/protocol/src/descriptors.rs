@@ -18,7 +18,7 @@ const MAX_AT_ONCE: usize = 8;
 struct Control([MaybeUninit<u8>; 128]);
 
 /// Sends bytes, and the descriptors with the first of them; returns how many bytes the socket took. At most
-/// [`MAX_AT_ONCE`] descriptors.
+/// eight descriptors.
 pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<usize> {
     let descriptors = &descriptors[..descriptors.len().min(MAX_AT_ONCE)];
     let size = (size_of::<RawFd>() * descriptors.len()) as u32;
