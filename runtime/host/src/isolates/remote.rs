@@ -155,9 +155,12 @@ impl Remote {
 
     /// Something to ask for what it uses.
     pub fn gauge(&self) -> RemoteGauge {
+        // Before it is asked: the answer may come at once.
+        let answer = self.process.usage.subscribe();
         // An extension that does not read is measured from outside.
         let _ = self.send(&ToIsolate::Measure);
-        RemoteGauge { process: self.process.clone(), answer: self.process.usage.subscribe() }
+        let deadline = tokio::time::Instant::now() + USAGE_DEADLINE;
+        RemoteGauge { process: self.process.clone(), answer, deadline }
     }
 }
 
@@ -215,12 +218,13 @@ impl Process {
 pub struct RemoteGauge {
     process: Arc<Process>,
     answer: watch::Receiver<IsolateUsage>,
+    deadline: tokio::time::Instant,
 }
 
 impl RemoteGauge {
-    /// Waits for the answer, but not long.
+    /// Waits for the answer, but not long. All that are asked at once have the same deadline.
     pub async fn read(mut self) -> IsolateUsage {
-        let _ = tokio::time::timeout(USAGE_DEADLINE, self.answer.changed()).await;
+        let _ = tokio::time::timeout_at(self.deadline, self.answer.changed()).await;
         let mut usage = *self.answer.borrow();
         usage.pid = self.process.pid().unwrap_or(usage.pid);
         // Of all its threads.
