@@ -46,7 +46,7 @@ pub fn trials() -> Vec<Trial> {
         trial("killing::the_extensions_by_sigsegv", || during_calls(Target::Extensions, "SEGV")),
         trial("killing::the_zygote_while_it_starts_extensions", while_starting),
         trial("killing::the_zygote_while_an_extension_loads", while_loading),
-        trial("killing::an_extension_that_kills_itself_while_it_loads", suicide),
+        trial("killing::an_extension_that_kills_itself_while_it_loads", kills_itself),
         trial("killing::one_extension_leaves_the_others_alone", one_of_two),
         trial("killing::the_program_while_it_calls", program),
     ]
@@ -159,20 +159,23 @@ async fn kill_during_calls(
     }
 }
 
+/// Loads the extensions of a session while the test goes on.
+fn load_in_background(world: &World) -> tokio::task::JoinHandle<Session> {
+    let options = forgiving(world);
+    tokio::spawn(async move {
+        let session = Session::new(options).unwrap();
+        session.load().await;
+        session
+    })
+}
+
 async fn while_loading() {
     let world = World::new();
     world.extension("well", &versioned("version", 1));
     let before = "import fs from \"node:fs\";\nfs.appendFileSync(\"loads\", \"load\\n\");\n\
         while (!fs.existsSync(\"release\")) await new Promise((resolve) => setTimeout(resolve, 10));";
     world.extension("slow", &with_tools(before, "{ name: \"slow\", handler: () => \"here\" }"));
-    let loading = tokio::spawn({
-        let options = forgiving(&world);
-        async move {
-            let session = Session::new(options).unwrap();
-            session.load().await;
-            session
-        }
-    });
+    let loading = load_in_background(&world);
     world.marked("loads").await;
     kill(world.isolates.pids()[0], "KILL").await;
     world.mark("release");
@@ -232,14 +235,7 @@ async fn while_starting() {
     for number in 0..STARTS {
         world.extension(&format!("e{number}"), &versioned(&format!("version{number}"), 1));
     }
-    let loading = tokio::spawn({
-        let options = forgiving(&world);
-        async move {
-            let session = Session::new(options).unwrap();
-            session.load().await;
-            session
-        }
-    });
+    let loading = load_in_background(&world);
     for _ in 0..3 {
         until("there is a zygote with processes", || {
             world.isolates.pids().len() > 1 || loading.is_finished()
@@ -256,11 +252,11 @@ async fn while_starting() {
     world.close(session).await;
 }
 
-async fn suicide() {
+async fn kills_itself() {
     let world = World::new();
     let before = "import { execSync } from \"node:child_process\";\n\
         execSync(\"kill -9 $PPID; sleep 60\");";
-    world.extension("a-suicide", &with_tools(before, ""));
+    world.extension("kills-itself", &with_tools(before, ""));
     for name in NAMES {
         world.extension(name, &versioned(name, 1));
     }
@@ -269,9 +265,9 @@ async fn suicide() {
         assert_eq!(session.find(name)[0].status, Status::Running, "{:?}", session.find(name)[0]);
         assert_eq!(answer(&session, name).await, "1");
     }
-    // It kills nobody but itself.
+    // No other extension is affected.
     let failed = |info: &tenon_host::ExtensionInfo| info.failures > 0;
-    until_info(&session, "a-suicide", "a failure of its own", failed).await;
+    until_info(&session, "kills-itself", "a failure of its own", failed).await;
     for name in NAMES {
         assert_eq!(answer(&session, name).await, "1");
     }

@@ -4,6 +4,7 @@
 //! happens to one of these processes happens to one extension. A program that embeds the session may have extensions
 //! in its own process instead, where only the engine separates them.
 
+mod last_lines;
 mod remote;
 mod zygote;
 
@@ -36,13 +37,13 @@ pub struct Isolates(Arc<Where>);
 enum Where {
     Nowhere,
     Here(Arc<dyn Engine>),
-    There(Nursery),
+    There(ZygoteConnector),
 }
 
-/// The zygote, once it is needed.
-struct Nursery {
+/// Connects to the zygote when it is first needed, and again when it has died.
+struct ZygoteConnector {
     program: PathBuf,
-    /// Where sessions meet that share a zygote.
+    /// Where the sockets of shared zygotes are.
     folder: Option<PathBuf>,
     zygote: Mutex<Option<Arc<Zygote>>>,
 }
@@ -69,21 +70,21 @@ impl Isolates {
     /// `tenon_isolate::serve_if_asked`. The zygote is started when it is first needed, and again when it has died. Given
     /// a folder of the user's, it is shared with other sessions.
     pub fn processes(program: PathBuf, folder: Option<PathBuf>) -> Self {
-        Self(Arc::new(Where::There(Nursery { program, folder, zygote: Mutex::default() })))
+        Self(Arc::new(Where::There(ZygoteConnector { program, folder, zygote: Mutex::default() })))
     }
 
     /// The zygote and the processes that extensions of this session run in, if that is not this one.
     pub fn pids(&self) -> Vec<u32> {
-        let Where::There(nursery) = &*self.0 else { return Vec::new() };
-        let zygote = nursery.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Where::There(connector) = &*self.0 else { return Vec::new() };
+        let zygote = connector.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
         zygote.filter(|zygote| zygote.is_alive()).map_or_else(Vec::new, |zygote| zygote.pids())
     }
 
     /// Tries whether a zygote can be started, and how long it takes until it answers.
     pub async fn probe(&self) -> Result<Duration, String> {
         let started = Instant::now();
-        let Where::There(nursery) = &*self.0 else { return Ok(Duration::ZERO) };
-        let zygote = nursery.zygote().map_err(|error| error.to_string())?;
+        let Where::There(connector) = &*self.0 else { return Ok(Duration::ZERO) };
+        let zygote = connector.zygote().map_err(|error| error.to_string())?;
         match tokio::time::timeout(PROBE_DEADLINE, zygote.answers()).await {
             Ok(true) => Ok(started.elapsed()),
             Ok(false) => Err(zygote.how_it_died()),
@@ -112,15 +113,15 @@ impl Isolates {
             Where::Here(engine) => {
                 engine.start(spec, Box::new(receive)).map(Handle::Here).map_err(StartError)
             }
-            Where::There(nursery) => {
-                let zygote = nursery.zygote().map_err(failed)?;
+            Where::There(connector) => {
+                let zygote = connector.zygote().map_err(failed)?;
                 Remote::start(zygote, spec, receive).map(Handle::There).map_err(failed)
             }
         }
     }
 }
 
-impl Nursery {
+impl ZygoteConnector {
     /// The zygote; another if it has died.
     fn zygote(&self) -> std::io::Result<Arc<Zygote>> {
         let mut place = self.zygote.lock().unwrap_or_else(PoisonError::into_inner);

@@ -98,12 +98,12 @@ impl Sender {
                     wait_for_room(&socket);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // The session does not want to hear any more.
+                // The session has closed the connection.
                 Err(_) => return,
             }
         }
         if is_last {
-            // Whoever still has the socket has nothing more to say.
+            // A copy of the socket may be open elsewhere; nothing may be sent over it any more.
             let _ = socket.shutdown(std::net::Shutdown::Both);
         }
     }

@@ -6,6 +6,7 @@
 
 mod boot;
 mod child;
+mod confinement;
 mod connection;
 #[cfg(feature = "quickjs")]
 pub mod entropy;
@@ -16,7 +17,6 @@ mod fork_memory;
 #[cfg(feature = "v8")]
 pub mod late_threads;
 mod rehearsal;
-mod walls;
 
 use std::fs::File;
 use std::io::Write;
@@ -83,17 +83,17 @@ pub fn serve_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// Takes orders until nobody is left to give any.
+/// Executes orders until the last session has disconnected and the idle time is over.
 fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
     let starter = standard_input()?;
     leave_the_session();
-    let public = socket.and_then(|path| Public::open(&path));
+    let listener = socket.and_then(|path| Listener::open(&path));
     IS_ZYGOTE.store(true, Relaxed);
     let booted = boot::boot()?;
     let mut zygote = Zygote {
         connections: vec![(0, Connection::new(starter)?)],
         next_connection: 1,
-        public,
+        listener,
         processes: Vec::new(),
         idle: idle_time(),
     };
@@ -101,8 +101,7 @@ fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
         Outcome::Idle => Ok(()),
         Outcome::Forked(files) => {
             IS_ZYGOTE.store(false, Relaxed);
-            // What is left of the zygote's own is closed by descriptor, below; its memory is a shared copy that is
-            // better not touched.
+            // The child closes the zygote's descriptors. Dropping its values would only copy shared pages.
             std::mem::forget(zygote);
             child::run(booted, files)
         }
@@ -124,8 +123,8 @@ fn standard_input() -> std::io::Result<UnixStream> {
     Ok(socket)
 }
 
-/// The zygote serves other sessions than the one that started it, so it must not share that one's terminal, signals or
-/// folder. Nobody may look into its memory, from which all extensions are made.
+/// Detaches the zygote from the session that started it: it serves other sessions, too, so it must not share one's
+/// terminal, signals or folder. No other process may read its memory, which all extensions inherit.
 fn leave_the_session() {
     // SAFETY: these take and give integers and a constant string; each may fail without harm.
     unsafe {
@@ -148,28 +147,28 @@ fn idle_time() -> Duration {
 }
 
 /// The socket on which further sessions find the zygote.
-struct Public {
-    listener: UnixListener,
+struct Listener {
+    socket: UnixListener,
     path: PathBuf,
-    /// Locked as long as the zygote lives: whoever has the lock may replace the socket.
+    /// The zygote holds this lock as long as it lives. Only the process that holds it may replace the socket.
     _lock: File,
 }
 
-impl Public {
+impl Listener {
     /// Listens, unless another zygote does. Then this one serves its starter alone.
     fn open(path: &Path) -> Option<Self> {
         let lock = File::create(path.with_extension("lock")).ok()?;
         lock.try_lock().ok()?;
         let _ = std::fs::remove_file(path);
-        let listener = UnixListener::bind(path).ok()?;
+        let socket = UnixListener::bind(path).ok()?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).ok()?;
-        listener.set_nonblocking(true).ok()?;
-        Some(Self { listener, path: path.to_owned(), _lock: lock })
+        socket.set_nonblocking(true).ok()?;
+        Some(Self { socket, path: path.to_owned(), _lock: lock })
     }
 
-    /// The next session that wants to be served. Other users' are not.
+    /// The next session that connects. Connections of other users are refused.
     fn accept(&self) -> Option<UnixStream> {
-        let (stream, _) = self.listener.accept().ok()?;
+        let (stream, _) = self.socket.accept().ok()?;
         is_own_user(&stream).then_some(stream)
     }
 }
@@ -202,14 +201,14 @@ struct Process {
 struct Zygote {
     connections: Vec<(u64, Connection)>,
     next_connection: u64,
-    public: Option<Public>,
+    listener: Option<Listener>,
     processes: Vec<Process>,
     idle: Duration,
 }
 
 /// How the zygote's loop ended.
 enum Outcome {
-    /// Nobody needed it any longer.
+    /// No session used it for the idle time.
     Idle,
     /// This is a new process, with these files.
     Forked(child::Files),
@@ -219,7 +218,7 @@ impl Zygote {
     fn run(&mut self) -> std::io::Result<Outcome> {
         loop {
             let is_idle = self.connections.is_empty() && self.processes.is_empty();
-            if is_idle && self.public.is_none() {
+            if is_idle && self.listener.is_none() {
                 return Ok(Outcome::Idle);
             }
             let blind = self.processes.iter().any(|process| process.descriptor.is_none());
@@ -234,7 +233,7 @@ impl Zygote {
                 return Ok(Outcome::Idle);
             }
             self.reap();
-            if let Some(stream) = self.public.as_ref().and_then(Public::accept)
+            if let Some(stream) = self.listener.as_ref().and_then(Listener::accept)
                 && let Ok(connection) = Connection::new(stream)
             {
                 self.connections.push((self.next_connection, connection));
@@ -249,20 +248,20 @@ impl Zygote {
     /// Everything that may wake the zygote.
     fn descriptors(&self) -> Vec<libc::pollfd> {
         let reading = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let public = self.public.iter().map(|public| reading(public.listener.as_raw_fd()));
+        let listener = self.listener.iter().map(|listener| reading(listener.socket.as_raw_fd()));
         let processes = self
             .processes
             .iter()
             .filter_map(|process| Some(reading(process.descriptor.as_ref()?.as_raw_fd())));
         let connections = self.connections.iter().map(|(_, connection)| connection.interest());
-        public.chain(processes).chain(connections).collect()
+        listener.chain(processes).chain(connections).collect()
     }
 
     /// Stops listening. A session that connected in the last moment is still served, by this zygote alone; false then.
     fn retire(&mut self) -> bool {
-        let Some(public) = self.public.take() else { return true };
-        let _ = std::fs::remove_file(&public.path);
-        while let Some(stream) = public.accept() {
+        let Some(listener) = self.listener.take() else { return true };
+        let _ = std::fs::remove_file(&listener.path);
+        while let Some(stream) = listener.accept() {
             if let Ok(connection) = Connection::new(stream) {
                 self.connections.push((self.next_connection, connection));
                 self.next_connection += 1;
@@ -288,7 +287,7 @@ impl Zygote {
                 index += 1;
             } else {
                 self.connections.remove(index);
-                // Nobody can reach its processes any more.
+                // Its session is gone, so nothing can use its processes any more.
                 let orphans = self.processes.iter().filter(|process| process.connection == id);
                 orphans.for_each(|process| children::kill_process(process.pid));
             }
@@ -366,7 +365,7 @@ fn poll(waiting: &mut [libc::pollfd], patience: Option<Duration>) -> std::io::Re
         Ok(ready) => Ok(ready),
         Err(_) => {
             let error = std::io::Error::last_os_error();
-            // Something is looked at once more; that costs nothing.
+            // The caller then looks at everything once more, which does no harm.
             if error.kind() == std::io::ErrorKind::Interrupted { Ok(1) } else { Err(error) }
         }
     }
@@ -375,8 +374,8 @@ fn poll(waiting: &mut [libc::pollfd], patience: Option<Duration>) -> std::io::Re
 /// Forks. Zero in the new process.
 fn fork() -> std::io::Result<i32> {
     let zygote = std::process::id();
-    // SAFETY: no other thread of this process ever holds a lock: there is none, but for the engine's idle one, which has
-    // been waiting for work since it was started and never gets any. So the copy is whole.
+    // SAFETY: no other thread of this process ever holds a lock. The only other thread is the engine's, which waits for
+    // work since it was started and never gets any. So the copy is consistent.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(std::io::Error::last_os_error());
@@ -385,7 +384,7 @@ fn fork() -> std::io::Result<i32> {
         // SAFETY: these take and give integers.
         unsafe {
             libc::setpgid(0, 0);
-            // Without the zygote nobody could end this process.
+            // Only the zygote can end this process for its session, so it must not outlive the zygote.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if libc::getppid().cast_unsigned() != zygote {
                 libc::_exit(1);
@@ -410,7 +409,7 @@ fn process_descriptor(pid: i32) -> Option<OwnedFd> {
     }
 }
 
-/// The wait status of a process that has ended. What it has left in its group is killed before its number is free.
+/// The wait status of a process that has ended. The rest of its process group is killed before its number is free.
 fn wait_for(process: &Process) -> Option<i32> {
     // SAFETY: all-zero is a valid siginfo, which is ours.
     let ended = unsafe {

@@ -38,13 +38,14 @@ impl std::fmt::Display for Layers {
     }
 }
 
-/// The version of Landlock that has all that Tenon uses.
-pub const WHOLE_LANDLOCK: u8 = 6;
+/// The first version of Landlock that enforces all that a grant says: moves between folders came with 2, truncation with
+/// 3, devices with 5, signals and abstract sockets with 6.
+pub const COMPLETE_LANDLOCK: u8 = 6;
 
 impl Layers {
     /// Whether a system has everything that Tenon uses.
     pub fn is_whole(&self) -> bool {
-        let landlock = self.landlock_abi.is_some_and(|version| version >= WHOLE_LANDLOCK);
+        let landlock = self.landlock_abi.is_some_and(|version| version >= COMPLETE_LANDLOCK);
         landlock && self.mount_namespace && self.seccomp && self.no_new_privs
     }
 

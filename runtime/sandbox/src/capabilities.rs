@@ -72,7 +72,7 @@ pub fn keep_only(kept: u64) -> io::Result<()> {
     }
 }
 
-/// What this process has or can take up.
+/// The capabilities that this process has or can acquire.
 pub fn permitted() -> u64 {
     let sets = current().unwrap_or_default();
     u64::from(sets[0].permitted) | u64::from(sets[1].permitted) << 32

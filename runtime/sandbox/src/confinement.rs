@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use tenon_protocol::layers::COMPLETE_LANDLOCK;
+
 use crate::Layers;
 use crate::Mode;
 use crate::Request;
@@ -62,7 +64,7 @@ struct Applied {
 }
 
 impl Applied {
-    /// What could not be done ends it all, or is noted.
+    /// Returns an error as it is if all layers are required, and otherwise notes it.
     fn settle<T>(&mut self, done: Result<T, SandboxError>) -> Result<Option<T>, SandboxError> {
         match (done, self.mode) {
             (Ok(value), _) => Ok(Some(value)),
@@ -89,8 +91,8 @@ fn landlock_version(usable: Option<u8>, mode: Mode) -> Result<u8, SandboxError> 
         return Err(SandboxError::Missing { layer, reason: "this system has none".to_owned() });
     };
     let version = here.min(usable);
-    if mode == Mode::Required && version < landlock_rules::COMPLETE {
-        let needed = landlock_rules::COMPLETE;
+    if mode == Mode::Required && version < COMPLETE_LANDLOCK {
+        let needed = COMPLETE_LANDLOCK;
         let reason = format!("version {version} of it is here, version {needed} is needed");
         return Err(SandboxError::Missing { layer, reason });
     }

@@ -1,11 +1,10 @@
-//! What keeps a process from being confined.
+//! Why a process could not be confined.
 
 use std::io;
 
 use crate::layers::Layer;
 
-/// Why a process is not confined as asked. Some layers may be in force already, so whoever gets this
-/// ends the process.
+/// A process could not be confined as asked. Some layers may be in force already, so the caller ends the process.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// Other threads would go on without any restriction.

@@ -33,10 +33,6 @@ use crate::plan::PROGRAMS;
 use crate::plan::PROGRAMS_READ;
 use crate::plan::Plan;
 
-/// The first version that enforces all that a grant says: moves between folders came with 2, truncation
-/// with 3, devices with 5, signals and abstract sockets with 6.
-pub const COMPLETE: u8 = 6;
-
 /// The newest version whose rights are known here; newer kernels offer this one too.
 const NEWEST: ABI = ABI::V9;
 

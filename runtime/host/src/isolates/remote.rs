@@ -31,7 +31,8 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
 use tokio::sync::watch;
 
-use super::zygote::Fate;
+use super::last_lines::LastLines;
+use super::zygote::ProcessState;
 use super::zygote::Zygote;
 
 /// The extension does not read what is sent to it, and the queue is full.
@@ -59,13 +60,7 @@ const EXIT_GRACE: Duration = Duration::from_secs(3);
 const USAGE_DEADLINE: Duration = Duration::from_millis(500);
 
 /// How much of a dead process's standard error is read, in bytes.
-const MAX_LAST_WORDS: u64 = 64 * 1024;
-
-/// Lines of it that are kept for the report.
-const LAST_WORDS: usize = 8;
-
-/// The longest of these lines, in characters.
-const MAX_LAST_WORD: usize = 500;
+const MAX_ERROR_BYTES: u64 = 64 * 1024;
 
 /// The process of one extension. Dropping it kills the process.
 pub struct Remote {
@@ -75,14 +70,14 @@ pub struct Remote {
     stop_deadline: Duration,
 }
 
-/// What the tasks around a process share.
+/// What the tasks of one process share.
 struct Process {
     zygote: Arc<Zygote>,
     number: ProcessNumber,
-    fate: watch::Receiver<Fate>,
+    state: watch::Receiver<ProcessState>,
     usage: watch::Sender<IsolateUsage>,
-    /// Why the session has it killed.
-    sentence: Mutex<Option<String>>,
+    /// Why the session has it killed, if it does.
+    kill_reason: Mutex<Option<String>>,
 }
 
 impl Remote {
@@ -96,21 +91,21 @@ impl Remote {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
-        let (last_words, errors) = std::io::pipe()?;
-        set_nonblocking(&last_words)?;
-        // The process must not wait for somebody to read what it says there.
+        let (errors, their_errors) = std::io::pipe()?;
         set_nonblocking(&errors)?;
+        // The process must not block when nobody reads this pipe.
+        set_nonblocking(&their_errors)?;
         let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
         let link = Arc::new(Link { writer, queue: Mutex::default(), more: Notify::new() });
         tokio::spawn(link.clone().flush());
         let frame = wire::encode(&Json(spec)).map_err(std::io::Error::other)?;
         // Nothing was sent before, so there is room.
         let _ = link.send(&frame);
-        let (number, fate) = zygote.start(OwnedFd::from(theirs), OwnedFd::from(errors));
-        let (usage, sentence) = (watch::Sender::default(), Mutex::default());
-        let process = Arc::new(Process { zygote, number, fate, usage, sentence });
+        let (number, state) = zygote.start(OwnedFd::from(theirs), OwnedFd::from(their_errors));
+        let (usage, kill_reason) = (watch::Sender::default(), Mutex::default());
+        let process = Arc::new(Process { zygote, number, state, usage, kill_reason });
         let (end, ended) = watch::channel(false);
-        tokio::spawn(read(reader, last_words, process.clone(), receive, link.clone(), end));
+        tokio::spawn(read(reader, errors, process.clone(), receive, link.clone(), end));
         Ok(Self { process, link, ended, stop_deadline })
     }
 
@@ -127,20 +122,20 @@ impl Remote {
         };
         match wire::encode(message) {
             Ok(frame) => self.link.send(&frame),
-            // Longer than all that may wait.
+            // The message alone is longer than the queue may be.
             Err(_) => Err(Unsent),
         }
     }
 
-    /// Lets the extension say goodbye, and ends it; by force when it does not answer.
+    /// Asks the extension to stop, and kills its process if it does not.
     pub fn stop(&self) -> impl Future<Output = ()> + Send + 'static {
-        // A full queue means that it reads nothing, also not this; it is then killed.
+        // If the queue is full, the extension reads nothing, also not this, and is killed.
         let _ = self.send(&ToIsolate::Stop);
         let (process, deadline, mut ended) =
             (self.process.clone(), self.stop_deadline, self.ended.clone());
         async move {
             tokio::select! {
-                // An error means that nobody listens any more, which is what we wait for.
+                // An error means that the reader is gone, and with it the process.
                 _ = ended.wait_for(|ended| *ended) => return,
                 () = process.overdue(deadline) => {}
             }
@@ -168,22 +163,22 @@ impl Drop for Remote {
     fn drop(&mut self) {
         self.link.close();
         if !*self.ended.borrow() {
-            self.process.kill("nobody needs it any more");
+            self.process.kill("the session does not need it any more");
         }
     }
 }
 
 impl Process {
     fn kill(&self, why: &str) {
-        let mut sentence = self.sentence.lock().unwrap_or_else(PoisonError::into_inner);
-        sentence.get_or_insert_with(|| why.to_owned());
-        drop(sentence);
+        let mut reason = self.kill_reason.lock().unwrap_or_else(PoisonError::into_inner);
+        reason.get_or_insert_with(|| why.to_owned());
+        drop(reason);
         self.zygote.kill(self.number);
     }
 
     fn pid(&self) -> Option<u32> {
-        match *self.fate.borrow() {
-            Fate::Started(pid) => Some(pid),
+        match *self.state.borrow() {
+            ProcessState::Started(pid) => Some(pid),
             _ => None,
         }
     }
@@ -193,7 +188,7 @@ impl Process {
         self.pid().and_then(cpu_time).unwrap_or_default()
     }
 
-    /// Waits until a process that was told to stop is overdue. One that had no processor has some more time.
+    /// Waits until a process that was told to stop is overdue. A process that got no CPU time has some more.
     async fn overdue(&self, deadline: Duration) {
         let used = self.cpu_time();
         tokio::time::sleep(deadline + TERMINATE_GRACE).await;
@@ -205,10 +200,10 @@ impl Process {
         }
     }
 
-    /// Kills a process that has said its last word and does not exit.
-    async fn see_out(self: Arc<Self>) {
-        let mut fate = self.fate.clone();
-        if tokio::time::timeout(EXIT_GRACE, fate.wait_for(Fate::is_final)).await.is_err() {
+    /// Kills a process that does not exit after its last message.
+    async fn kill_unless_exited(self: Arc<Self>) {
+        let mut state = self.state.clone();
+        if tokio::time::timeout(EXIT_GRACE, state.wait_for(ProcessState::is_final)).await.is_err() {
             self.zygote.kill(self.number);
         }
     }
@@ -254,7 +249,7 @@ fn set_nonblocking(file: &impl AsRawFd) -> std::io::Result<()> {
     if set < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The way to an isolate: what its socket does not take at once waits, and a task sends it on.
+/// Sends to an isolate without blocking: bytes that its socket has no room for are queued, and a task sends them.
 struct Link {
     writer: OwnedWriteHalf,
     queue: Mutex<Queue>,
@@ -291,7 +286,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes nothing more; what waits is forgotten.
+    /// Drops what is queued, and whatever is sent from now on.
     fn close(&self) {
         let mut queue = self.queue();
         queue.closed = true;
@@ -299,7 +294,7 @@ impl Link {
         self.more.notify_one();
     }
 
-    /// Sends what waits, as the isolate takes it.
+    /// Sends what is queued whenever the socket has room.
     async fn flush(self: Arc<Self>) {
         loop {
             self.more.notified().await;
@@ -333,17 +328,17 @@ impl Link {
     }
 }
 
-/// Takes what an extension says until its socket is closed.
+/// Reads the messages of an extension until its socket is closed.
 async fn read(
     mut reader: OwnedReadHalf,
-    last_words: PipeReader,
+    errors: PipeReader,
     process: Arc<Process>,
     receive: impl Fn(FromIsolate) + Send + Sync + 'static,
     link: Arc<Link>,
     end: watch::Sender<bool>,
 ) {
     let mut decoder = Decoder::default();
-    let mut last_word = false;
+    let mut is_last = false;
     let problem = loop {
         match decoder.take::<FromIsolate>() {
             Ok(Some(FromIsolate::Measured(usage))) => {
@@ -351,9 +346,9 @@ async fn read(
                 continue;
             }
             Ok(Some(message)) => {
-                last_word = matches!(message, FromIsolate::Ended(_));
+                is_last = matches!(message, FromIsolate::Ended(_));
                 receive(message);
-                if last_word {
+                if is_last {
                     break None;
                 }
                 continue;
@@ -367,41 +362,38 @@ async fn read(
         }
     };
     link.close();
-    if last_word {
-        tokio::spawn(process.see_out());
+    if is_last {
+        tokio::spawn(process.kill_unless_exited());
     } else {
-        receive(FromIsolate::Ended(process.cause(problem, last_words).await));
+        receive(FromIsolate::Ended(process.cause(problem, errors).await));
     }
     end.send_replace(true);
 }
 
 impl Process {
-    /// Why the process closed its socket without a last word.
-    async fn cause(&self, problem: Option<String>, last_words: PipeReader) -> EndReason {
+    /// Why the process closed its socket without a last message.
+    async fn cause(&self, problem: Option<String>, errors: PipeReader) -> EndReason {
         if let Some(problem) = problem {
             self.kill(&problem);
         }
-        let mut fate = self.fate.clone();
-        if tokio::time::timeout(EXIT_GRACE, fate.wait_for(Fate::is_final)).await.is_err() {
-            // It has closed its socket and goes on: nobody can reach it.
+        let mut state = self.state.clone();
+        if tokio::time::timeout(EXIT_GRACE, state.wait_for(ProcessState::is_final)).await.is_err() {
+            // It has closed its socket and goes on, so the session cannot reach it.
             self.kill("it closed its connection to the session");
         }
-        let fate = fate.wait_for(Fate::is_final).await.map(|fate| fate.clone());
-        let fate = fate.unwrap_or_else(|_| Fate::Lost("nobody knows how".to_owned()));
-        let sentence = self.sentence.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (sentence, fate) {
-            (_, Fate::Lost(how)) => EndReason::ProcessDied { how, with_zygote: true },
+        let state = state.wait_for(ProcessState::is_final).await.map(|state| state.clone());
+        let state =
+            state.unwrap_or_else(|_| ProcessState::Lost("the zygote did not say how".to_owned()));
+        let kill_reason = self.kill_reason.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (kill_reason, state) {
+            (_, ProcessState::Lost(how)) => EndReason::ProcessDied { how, with_zygote: true },
             (Some(reason), _) => EndReason::Terminated { reason },
-            (None, Fate::Failed(why)) => {
+            (None, ProcessState::Failed(why)) => {
                 EndReason::Setup { message: format!("no process could be started: {why}") }
             }
-            (None, fate) => {
-                let status = if let Fate::Ended(status) = fate { status } else { 0 };
-                let mut how = describe(ExitStatus::from_raw(status));
-                let words = read_last_words(last_words);
-                if !words.is_empty() {
-                    how = format!("{how}; its last words: {}", words.join(" | "));
-                }
+            (None, state) => {
+                let status = if let ProcessState::Ended(status) = state { status } else { 0 };
+                let how = read_last_lines(errors).explain(describe(ExitStatus::from_raw(status)));
                 EndReason::ProcessDied { how, with_zygote: false }
             }
         }
@@ -409,17 +401,13 @@ impl Process {
 }
 
 /// The last lines that a process wrote to its standard error.
-fn read_last_words(pipe: PipeReader) -> Vec<String> {
+fn read_last_lines(errors: PipeReader) -> LastLines {
     let mut bytes = Vec::new();
-    // It does not block: what is not there now is not read. An error is the end, too.
-    let _ = pipe.take(MAX_LAST_WORDS).read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = text.lines().rev().map(str::trim);
-    let telling = lines.filter(|line| line.chars().any(char::is_alphanumeric));
-    let mut words: Vec<String> =
-        telling.take(LAST_WORDS).map(|line| line.chars().take(MAX_LAST_WORD).collect()).collect();
-    words.reverse();
-    words
+    // The pipe does not block: this reads what is there now. An error ends it, too.
+    let _ = errors.take(MAX_ERROR_BYTES).read_to_end(&mut bytes);
+    let mut lines = LastLines::default();
+    bytes.split(|byte| *byte == b'\n').for_each(|line| lines.push(line));
+    lines
 }
 
 /// How a process ended, in words.
@@ -458,12 +446,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_that_say_something_are_kept() {
+    fn what_a_process_wrote_is_read_without_waiting_for_more() {
         let (reader, mut writer) = std::io::pipe().unwrap();
         set_nonblocking(&reader).unwrap();
         std::io::Write::write_all(&mut writer, b"one\n---\ntwo\n").unwrap();
-        // The writer is still open: what is there is read, and nothing is waited for.
-        assert_eq!(read_last_words(reader), ["one", "two"]);
+        // The writer is still open.
+        let how = read_last_lines(reader).explain("it ended".to_owned());
+        assert_eq!(how, "it ended; its last words: one | two");
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! The zygote as a session sees it: found or started, given orders, its reports passed on.
+//! The session's connection to the zygote: finds or starts one, sends orders, reads reports.
 
 use std::collections::HashMap;
-use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::fd::OwnedFd;
@@ -36,6 +35,7 @@ use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+use super::last_lines::LastLines;
 use crate::store::make_private_folder;
 
 /// The longest path of a socket, in bytes: `sun_path` has 108, the last one is zero.
@@ -50,29 +50,26 @@ const ENVIRONMENT: [&str; 8] =
 /// has no processor any more.
 const START_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Lines of a dead zygote's standard error that are kept for the report.
-const LAST_WORDS: usize = 8;
+/// How long to wait for the end of a dead zygote's standard error.
+const LAST_LINES_DEADLINE: Duration = Duration::from_secs(1);
 
-/// The longest of these lines, in characters.
-const MAX_LAST_WORD: usize = 500;
-
-/// How far a process has got, as the zygote tells.
+/// The state of a process, as the zygote reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
-    /// It was asked for.
+pub enum ProcessState {
+    /// The session has asked for it.
     Asked,
     /// It exists.
     Started(u32),
-    /// The system gave none; with what it said.
+    /// The system refused to make one, for this reason.
     Failed(String),
     /// It has ended, with this wait status.
     Ended(i32),
-    /// The zygote has died, and it with the zygote; with how that happened.
+    /// The zygote died, in this way, and the process with it.
     Lost(String),
 }
 
-impl Fate {
-    /// Whether nothing more can happen to it.
+impl ProcessState {
+    /// Whether the process does not exist any more.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Ended(_) | Self::Lost(_))
     }
@@ -92,21 +89,26 @@ pub struct Zygote {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    open: Mutex<Open>,
     is_dead: watch::Sender<bool>,
-    last_words: Mutex<VecDeque<String>>,
+    last_lines: Mutex<LastLines>,
 }
 
+/// What the session has asked of the zygote and is not over yet.
 #[derive(Default)]
-struct State {
+struct Open {
     pid: Option<u32>,
-    processes: HashMap<ProcessNumber, watch::Sender<Fate>>,
+    processes: HashMap<ProcessNumber, watch::Sender<ProcessState>>,
     pings: HashMap<u64, oneshot::Sender<()>>,
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last_lines(&self) -> MutexGuard<'_, LastLines> {
+        self.last_lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,19 +137,19 @@ impl Zygote {
     fn over(stream: UnixStream, pid: Option<u32>, stderr: Option<ChildStderr>) -> Arc<Self> {
         let pid = pid.or_else(|| stream.peer_cred().ok()?.pid().map(i32::cast_unsigned));
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { pid, ..State::default() }),
+            open: Mutex::new(Open { pid, ..Open::default() }),
             is_dead: watch::Sender::new(false),
-            last_words: Mutex::default(),
+            last_lines: Mutex::default(),
         });
         let (orders, outgoing) = mpsc::unbounded_channel();
         let (reading, writing) = (Arc::new(stream), shared.clone());
         tokio::spawn(write(reading.clone(), outgoing));
         tokio::spawn(async move {
-            let words = stderr.map(|stderr| tokio::spawn(listen(stderr, writing.clone())));
+            let lines = stderr.map(|stderr| tokio::spawn(keep_last_lines(stderr, writing.clone())));
             read(&reading, &writing).await;
-            if let Some(words) = words {
-                // What it said last explains how it ended. A process that it left behind must not keep us.
-                let _ = tokio::time::timeout(Duration::from_secs(1), words).await;
+            if let Some(lines) = lines {
+                // Its last lines explain how it ended. A process that it left behind may keep the pipe open.
+                let _ = tokio::time::timeout(LAST_LINES_DEADLINE, lines).await;
             }
             writing.die();
         });
@@ -159,17 +161,17 @@ impl Zygote {
         &self,
         socket: OwnedFd,
         errors: OwnedFd,
-    ) -> (ProcessNumber, watch::Receiver<Fate>) {
+    ) -> (ProcessNumber, watch::Receiver<ProcessState>) {
         let process = self.next.fetch_add(1, Relaxed);
-        let (sender, fate) = watch::channel(Fate::Asked);
-        self.shared.state().processes.insert(process, sender);
+        let (sender, state) = watch::channel(ProcessState::Asked);
+        self.shared.open().processes.insert(process, sender);
         self.order(Order::Start { process }, vec![socket, errors]);
         if *self.shared.is_dead.borrow() {
             self.shared.die();
         } else {
-            tokio::spawn(expect_start(fate.clone(), self.shared.clone()));
+            tokio::spawn(expect_start(state.clone(), self.shared.clone()));
         }
-        (process, fate)
+        (process, state)
     }
 
     /// Has a process killed, with what it has started and not detached.
@@ -178,7 +180,7 @@ impl Zygote {
     }
 
     fn order(&self, order: Order, files: Vec<OwnedFd>) {
-        // A zygote that is gone takes none, which its death tells.
+        // This fails if the zygote has died, which `is_dead` says.
         let _ = self.orders.send(Outgoing { order, files });
     }
 
@@ -186,7 +188,7 @@ impl Zygote {
     pub async fn answers(&self) -> bool {
         let request = self.next.fetch_add(1, Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.shared.state().pings.insert(request, sender);
+        self.shared.open().pings.insert(request, sender);
         self.order(Order::Ping { request }, Vec::new());
         let mut is_dead = self.shared.is_dead.subscribe();
         tokio::select! {
@@ -202,12 +204,12 @@ impl Zygote {
 
     /// Its number, and those of the processes that it has started for this session.
     pub fn pids(&self) -> Vec<u32> {
-        let state = self.shared.state();
-        let started = |fate: &watch::Sender<Fate>| match *fate.borrow() {
-            Fate::Started(pid) => Some(pid),
+        let open = self.shared.open();
+        let started = |state: &watch::Sender<ProcessState>| match *state.borrow() {
+            ProcessState::Started(pid) => Some(pid),
             _ => None,
         };
-        state.pid.into_iter().chain(state.processes.values().filter_map(started)).collect()
+        open.pid.into_iter().chain(open.processes.values().filter_map(started)).collect()
     }
 
     /// How it died, in words.
@@ -218,31 +220,26 @@ impl Zygote {
 
 impl Shared {
     fn how_it_died(&self) -> String {
-        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut how = "the zygote ended".to_owned();
-        if !words.is_empty() {
-            how = format!("{how}; its last words: {}", Vec::from(words.clone()).join(" | "));
-        }
-        how
+        self.last_lines().explain("the zygote ended".to_owned())
     }
 
     /// The zygote has died: so have all processes, and nobody answers.
     fn die(&self) {
         self.is_dead.send_replace(true);
         let how = self.how_it_died();
-        let mut state = self.state();
-        state.pings.clear();
-        for (_, fate) in state.processes.drain() {
-            if let Fate::Started(pid) = *fate.borrow() {
-                // The process died with the zygote; what it had started has not. As long as any of that is left, the
-                // number of the group is nobody else's.
+        let mut open = self.open();
+        open.pings.clear();
+        for (_, state) in open.processes.drain() {
+            if let ProcessState::Started(pid) = *state.borrow() {
+                // The process died with the zygote, but its children may live. As long as one does, the system does
+                // not reuse the number of their process group.
                 // SAFETY: kill takes two integers.
                 unsafe { libc::kill(-pid.cast_signed(), libc::SIGKILL) };
             }
-            fate.send_if_modified(|fate| {
-                let is_new = !fate.is_final();
+            state.send_if_modified(|state| {
+                let is_new = !state.is_final();
                 if is_new {
-                    *fate = Fate::Lost(how.clone());
+                    *state = ProcessState::Lost(how.clone());
                 }
                 is_new
             });
@@ -250,26 +247,26 @@ impl Shared {
     }
 
     fn take(&self, report: Report) {
-        let mut state = self.state();
+        let mut open = self.open();
         match report {
             Report::Started { process, pid } => {
-                if let Some(fate) = state.processes.get(&process) {
-                    fate.send_replace(Fate::Started(pid));
+                if let Some(state) = open.processes.get(&process) {
+                    state.send_replace(ProcessState::Started(pid));
                 }
             }
             Report::Failed { process, why } => {
-                if let Some(fate) = state.processes.remove(&process) {
-                    fate.send_replace(Fate::Failed(why));
+                if let Some(state) = open.processes.remove(&process) {
+                    state.send_replace(ProcessState::Failed(why));
                 }
             }
             Report::Ended { process, status } => {
-                if let Some(fate) = state.processes.remove(&process) {
-                    fate.send_replace(Fate::Ended(status));
+                if let Some(state) = open.processes.remove(&process) {
+                    state.send_replace(ProcessState::Ended(status));
                 }
             }
             Report::Pong { request, pid } => {
-                state.pid = Some(pid);
-                if let Some(waiting) = state.pings.remove(&request) {
+                open.pid = Some(pid);
+                if let Some(waiting) = open.pings.remove(&request) {
                     // The caller may have given up.
                     let _ = waiting.send(());
                 }
@@ -278,18 +275,17 @@ impl Shared {
     }
 }
 
-/// A zygote that does not start a process in time is given up: the next is asked of another.
-async fn expect_start(mut fate: watch::Receiver<Fate>, shared: Arc<Shared>) {
-    let started = fate.wait_for(|fate| *fate != Fate::Asked);
+/// Gives the zygote up if it does not start a process in time. The next start connects to another one.
+async fn expect_start(mut state: watch::Receiver<ProcessState>, shared: Arc<Shared>) {
+    let started = state.wait_for(|state| *state != ProcessState::Asked);
     if tokio::time::timeout(START_DEADLINE, started).await.is_err() {
-        let mut words = shared.last_words.lock().unwrap_or_else(PoisonError::into_inner);
-        words.push_back(format!("it did not answer within {} s", START_DEADLINE.as_secs()));
-        drop(words);
+        let line = format!("it did not answer within {} s", START_DEADLINE.as_secs());
+        shared.last_lines().push(line.as_bytes());
         shared.die();
     }
 }
 
-/// Writes orders until nobody gives any.
+/// Sends orders to the zygote until the session drops its handle.
 async fn write(stream: Arc<UnixStream>, mut outgoing: mpsc::UnboundedReceiver<Outgoing>) {
     while let Some(Outgoing { order, files }) = outgoing.recv().await {
         let Ok(frame) = wire::encode(&Json(order)) else { continue };
@@ -309,7 +305,7 @@ async fn write(stream: Arc<UnixStream>, mut outgoing: mpsc::UnboundedReceiver<Ou
     unsafe { libc::shutdown(std::os::fd::AsRawFd::as_raw_fd(&*stream), libc::SHUT_RDWR) };
 }
 
-/// Takes reports until the zygote is gone.
+/// Reads reports until the zygote closes the connection.
 async fn read(stream: &UnixStream, shared: &Shared) {
     let mut decoder = Decoder::default();
     loop {
@@ -333,19 +329,11 @@ async fn read(stream: &UnixStream, shared: &Shared) {
     }
 }
 
-/// Keeps the last lines of a zygote's standard error.
-async fn listen(stderr: ChildStderr, shared: Arc<Shared>) {
+/// Reads a zygote's standard error.
+async fn keep_last_lines(stderr: ChildStderr, shared: Arc<Shared>) {
     let mut lines = tokio::io::BufReader::new(stderr).split(b'\n');
     while let Ok(Some(line)) = lines.next_segment().await {
-        let text = String::from_utf8_lossy(&line);
-        let text: String = text.trim().chars().take(MAX_LAST_WORD).collect();
-        if text.chars().any(char::is_alphanumeric) {
-            let mut words = shared.last_words.lock().unwrap_or_else(PoisonError::into_inner);
-            if words.len() == LAST_WORDS {
-                words.pop_front();
-            }
-            words.push_back(text);
-        }
+        shared.last_lines().push(&line);
     }
 }
 

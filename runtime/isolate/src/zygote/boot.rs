@@ -1,7 +1,7 @@
-//! What the zygote does once, before the first fork: one engine, booted as far as every extension needs it.
+//! Boots one engine before the first fork, as far as every extension needs it.
 //!
-//! A fork copies memory, one thread, and descriptors. So before it there is no thread that does anything, no operation
-//! that waits, nothing random has been drawn, and the tokio runtime in which the platform was booted is gone.
+//! A fork copies memory, descriptors, and one thread. So at that point no other thread may be active, no operation may be
+//! pending, no random number may have been drawn, and the tokio runtime that booted the platform must be gone.
 
 use std::os::fd::RawFd;
 

@@ -16,7 +16,7 @@ use tenon_protocol::wire::Decoder;
 use tokio::sync::mpsc;
 
 use super::boot::Booted;
-use super::walls;
+use super::confinement;
 use crate::driver;
 use crate::engine;
 use crate::launcher::Claim;
@@ -96,10 +96,10 @@ fn close_range(first: RawFd, last: RawFd) {
 /// Everything up to the extension's last message.
 fn live(booted: Booted, spec: LoadSpec, decoder: Decoder, socket: UnixStream) {
     let Booted { mut worker, outbox, terminator, .. } = booted;
-    // Its own programs may look at it, as at any other of the user's; the zygote's own memory is out of reach now.
+    // A debugger of the user may attach to it, as to any other process. The zygote itself stays protected.
     // SAFETY: prctl takes integers here.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
-    let layers = match walls::raise(&spec) {
+    let layers = match confinement::confine(&spec) {
         Ok(layers) => layers,
         Err(message) => return refuse(socket, message),
     };
@@ -127,8 +127,8 @@ fn live(booted: Booted, spec: LoadSpec, decoder: Decoder, socket: UnixStream) {
             return sender.send(FromIsolate::Ended(EndReason::Setup { message }));
         }
     };
-    let told = Taken { spec, layers, decoder, socket };
-    let reason = serve(&runtime, worker, &outbox, &terminator, told);
+    let assignment = Assignment { spec, layers, decoder, socket };
+    let reason = serve(&runtime, worker, &outbox, &terminator, assignment);
     if terminator.tell_end() {
         outbox.send(FromIsolate::Ended(reason));
     }
@@ -159,8 +159,8 @@ fn with_heap(
     Ok((worker, outbox, terminator))
 }
 
-/// What the process was told to run, and within what.
-struct Taken {
+/// The extension that the process runs, and its connection to the session.
+struct Assignment {
     spec: LoadSpec,
     layers: Layers,
     decoder: Decoder,
@@ -172,9 +172,9 @@ fn serve(
     mut worker: Worker,
     outbox: &Outbox,
     terminator: &Terminator,
-    taken: Taken,
+    assignment: Assignment,
 ) -> EndReason {
-    let Taken { spec, layers, decoder, socket } = taken;
+    let Assignment { spec, layers, decoder, socket } = assignment;
     terminator.own_process();
     terminator.attach_thread();
     terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
@@ -193,7 +193,7 @@ fn serve(
     terminator.end_start();
     terminator.detach();
     let Worker { runtime, functions, output, log, .. } = worker;
-    // They are the engine's, which is not taken down.
+    // The process exits, so the engine is not torn down.
     std::mem::forget((runtime, functions));
     output.close_and_wait();
     log.report();

@@ -1,5 +1,4 @@
-//! What confines a new process before it runs any code of its extension: the environment, limits of the system, and the
-//! sandbox.
+//! Confines a new process before it runs any code of its extension: its environment, resource limits, and the sandbox.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -11,7 +10,7 @@ use tenon_sandbox::Request;
 
 use crate::limits::MEMORY_SLACK_BYTES;
 
-/// What the C library and the platform read whatever the extension may: time zones, and how names are looked up.
+/// Files that the C library and the platform read for every extension: time zones, name resolution, certificates.
 const ALWAYS_READABLE: [&str; 8] = [
     "/etc/localtime",
     "/usr/share/zoneinfo",
@@ -23,8 +22,8 @@ const ALWAYS_READABLE: [&str; 8] = [
     "/usr/share/ca-certificates",
 ];
 
-/// Confines the process, for good; or says why it cannot be. There must be one thread.
-pub fn raise(spec: &LoadSpec) -> Result<Layers, String> {
+/// Confines the process irrevocably, or says why that is impossible. The process must have one thread.
+pub fn confine(spec: &LoadSpec) -> Result<Layers, String> {
     take_name(&spec.id);
     take_environment(spec);
     limit_memory(spec.limits.memory_bytes);
@@ -48,11 +47,11 @@ fn take_name(id: &str) {
 /// Makes the extension's environment the process's own. Some of the platform reads it there, such as proxies.
 fn take_environment(spec: &LoadSpec) {
     let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).collect();
-    // SAFETY: the process has one thread, so nobody reads the environment meanwhile.
+    // SAFETY: the process has one thread, so no other thread reads the environment.
     unsafe {
         names.iter().for_each(|name| std::env::remove_var(name));
         for (name, value) in &spec.env {
-            // Others cannot be passed on to any program.
+            // The system cannot represent other names and values.
             if !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0') {
                 std::env::set_var(name, value);
             }
@@ -60,9 +59,9 @@ fn take_environment(spec: &LoadSpec) {
     }
 }
 
-/// Bounds what the process can allocate, however it does. The watchdog ends an extension at its limit and says where it
-/// stood; this is for one that allocates too fast for that. It counts memory that may be written, touched or not, so it
-/// is larger.
+/// Bounds all memory that the process can allocate. The watchdog ends an extension at its limit and says where it stood;
+/// this is for one that allocates too fast for the watchdog. The system counts writable memory whether it was touched or
+/// not, so this limit is larger.
 fn limit_memory(bytes: usize) {
     let most = (bytes + MEMORY_SLACK_BYTES) as libc::rlim_t;
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
