@@ -45,6 +45,8 @@ struct Nursery {
     /// Where sessions meet that share a zygote.
     folder: Option<PathBuf>,
     zygote: Mutex<Option<Arc<Zygote>>>,
+    /// Why the last attempt to start one failed.
+    refused: Mutex<Option<String>>,
 }
 
 /// An extension could not be started.
@@ -69,7 +71,12 @@ impl Isolates {
     /// `tenon_isolate::serve_if_asked`. The zygote is started when it is first needed, and again when it has died. Given
     /// a folder of the user's, it is shared with other sessions.
     pub fn processes(program: PathBuf, folder: Option<PathBuf>) -> Self {
-        Self(Arc::new(Where::There(Nursery { program, folder, zygote: Mutex::default() })))
+        Self(Arc::new(Where::There(Nursery {
+            program,
+            folder,
+            zygote: Mutex::default(),
+            refused: Mutex::default(),
+        })))
     }
 
     /// The zygote and the processes that extensions of this session run in, if that is not this one.
@@ -77,6 +84,14 @@ impl Isolates {
         let Where::There(nursery) = &*self.0 else { return Vec::new() };
         let zygote = nursery.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
         zygote.filter(|zygote| zygote.is_alive()).map_or_else(Vec::new, |zygote| zygote.pids())
+    }
+
+    /// Why no extension at all can be started; `None` if nothing is known that speaks against it.
+    pub fn trouble(&self) -> Option<String> {
+        let Where::There(nursery) = &*self.0 else { return None };
+        let refused = nursery.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let zygote = nursery.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        refused.or_else(|| zygote.filter(|zygote| zygote.is_hopeless()).map(|it| it.how_it_died()))
     }
 
     /// Tries whether a zygote can be started, and how long it takes until it answers.
@@ -127,7 +142,11 @@ impl Nursery {
         if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
             return Ok(zygote.clone());
         }
-        let zygote = Zygote::connect(&self.program, self.folder.as_deref())?;
+        let stillborn = place.as_ref().map_or(0, |dead| dead.stillborn());
+        let made = Zygote::connect(&self.program, self.folder.as_deref(), stillborn);
+        let refused = made.as_ref().err().map(|error| format!("no zygote can be started: {error}"));
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+        let zygote = made?;
         *place = Some(zygote.clone());
         Ok(zygote)
     }

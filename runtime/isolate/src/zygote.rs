@@ -16,6 +16,7 @@ mod fork_memory;
 #[cfg(feature = "v8")]
 pub mod late_threads;
 mod rehearsal;
+mod room;
 mod walls;
 
 use std::fs::File;

@@ -390,6 +390,9 @@ impl Process {
         let fate = fate.unwrap_or_else(|_| Fate::Lost("nobody knows how".to_owned()));
         let sentence = self.sentence.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (sentence, fate) {
+            (_, Fate::Lost(how)) if self.zygote.is_hopeless() => {
+                EndReason::Setup { message: format!("no process could be started: {how}") }
+            }
             (_, Fate::Lost(how)) => EndReason::ProcessDied { how, with_zygote: true },
             (Some(reason), _) => EndReason::Terminated { reason },
             (None, Fate::Failed(why)) => {

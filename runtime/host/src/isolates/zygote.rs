@@ -56,6 +56,10 @@ const LAST_WORDS: usize = 8;
 /// The longest of these lines, in characters.
 const MAX_LAST_WORD: usize = 500;
 
+/// Zygotes that die in a row before they have booted, until extensions are told that there is none. One may have been killed
+/// just then; more have a cause that the next will meet, too.
+const MAX_STILLBORN: u32 = 3;
+
 /// How far a process has got, as the zygote tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
@@ -89,6 +93,8 @@ pub struct Zygote {
     orders: mpsc::UnboundedSender<Outgoing>,
     shared: Arc<Shared>,
     next: AtomicU64,
+    /// How many before it, in a row, died before they had booted.
+    stillborn: u32,
 }
 
 struct Shared {
@@ -100,6 +106,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     pid: Option<u32>,
+    /// It has reported something, which it does once it has booted.
+    has_booted: bool,
     processes: HashMap<ProcessNumber, watch::Sender<Fate>>,
     pings: HashMap<u64, oneshot::Sender<()>>,
 }
@@ -113,10 +121,14 @@ impl Shared {
 impl Zygote {
     /// Finds the zygote that sessions like this one share, or starts one: `PROGRAM zygote`. Without a folder to meet in,
     /// the zygote is this session's own. Must be called inside a tokio runtime.
-    pub fn connect(program: &Path, folder: Option<&Path>) -> std::io::Result<Arc<Self>> {
+    pub fn connect(
+        program: &Path,
+        folder: Option<&Path>,
+        stillborn: u32,
+    ) -> std::io::Result<Arc<Self>> {
         let socket = folder.and_then(|folder| meeting_place(program, folder));
         if let Some(stream) = socket.as_ref().and_then(|path| find(path)) {
-            return Ok(Self::over(stream, None, None));
+            return Ok(Self::over(stream, None, None, stillborn));
         }
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -129,10 +141,15 @@ impl Zygote {
         command.process_group(0);
         let mut child = command.spawn()?;
         let stderr = child.stderr.take();
-        Ok(Self::over(UnixStream::from_std(ours)?, child.id(), stderr))
+        Ok(Self::over(UnixStream::from_std(ours)?, child.id(), stderr, stillborn))
     }
 
-    fn over(stream: UnixStream, pid: Option<u32>, stderr: Option<ChildStderr>) -> Arc<Self> {
+    fn over(
+        stream: UnixStream,
+        pid: Option<u32>,
+        stderr: Option<ChildStderr>,
+        stillborn: u32,
+    ) -> Arc<Self> {
         let pid = pid.or_else(|| stream.peer_cred().ok()?.pid().map(i32::cast_unsigned));
         let shared = Arc::new(Shared {
             state: Mutex::new(State { pid, ..State::default() }),
@@ -151,7 +168,7 @@ impl Zygote {
             }
             writing.die();
         });
-        Arc::new(Self { orders, shared, next: AtomicU64::new(1) })
+        Arc::new(Self { orders, shared, next: AtomicU64::new(1), stillborn })
     }
 
     /// Orders a process. It has the given files as its socket and its standard error.
@@ -210,6 +227,16 @@ impl Zygote {
         state.pid.into_iter().chain(state.processes.values().filter_map(started)).collect()
     }
 
+    /// How many zygotes in a row have died before they had booted, up to this one.
+    pub fn stillborn(&self) -> u32 {
+        if self.is_alive() || self.shared.state().has_booted { 0 } else { self.stillborn + 1 }
+    }
+
+    /// Whether so many have died in this way that the next is expected to do the same.
+    pub fn is_hopeless(&self) -> bool {
+        self.stillborn() >= MAX_STILLBORN
+    }
+
     /// How it died, in words.
     pub fn how_it_died(&self) -> String {
         self.shared.how_it_died()
@@ -251,6 +278,7 @@ impl Shared {
 
     fn take(&self, report: Report) {
         let mut state = self.state();
+        state.has_booted = true;
         match report {
             Report::Started { process, pid } => {
                 if let Some(fate) = state.processes.get(&process) {
@@ -339,7 +367,8 @@ async fn listen(stderr: ChildStderr, shared: Arc<Shared>) {
     while let Ok(Some(line)) = lines.next_segment().await {
         let text = String::from_utf8_lossy(&line);
         let text: String = text.trim().chars().take(MAX_LAST_WORD).collect();
-        if text.chars().any(char::is_alphanumeric) {
+        // Addresses in the program tell nobody anything; what went wrong stands above them.
+        if text.chars().any(char::is_alphanumeric) && !text.contains(" [0x") {
             let mut words = shared.last_words.lock().unwrap_or_else(PoisonError::into_inner);
             if words.len() == LAST_WORDS {
                 words.pop_front();
