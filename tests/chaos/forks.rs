@@ -1,17 +1,22 @@
 //! What must not be the same in two processes that were forked from one, and what must work after a fork.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use libtest_mimic::Trial;
 use serde_json::Value;
 use tenon_host::Session;
 use tenon_host::Status;
+use tenon_host::isolates::Isolates;
 
 use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::until;
+use crate::world::until_answer;
 use crate::world::until_generation;
+use crate::world::until_info;
+use crate::world::versioned;
 use crate::world::with_tools;
 
 pub fn trials() -> Vec<Trial> {
@@ -25,6 +30,7 @@ pub fn trials() -> Vec<Trial> {
         trial("forks::nothing_is_left_of_many_starts", many_starts),
         trial("forks::nothing_is_left_of_very_many_starts", very_many_starts)
             .with_ignored_flag(true),
+        trial("forks::the_zygote_survives_that_the_system_gives_no_process", no_more_processes),
     ]
 }
 
@@ -297,4 +303,51 @@ async fn settled(world: &World, zygote: u32) -> (Usage, Usage) {
     })
     .await;
     (usage(zygote), usage(std::process::id()))
+}
+
+/// A user that nobody is.
+const NOBODY: u32 = 64_123;
+
+/// Sets how many processes the user of a process may have, for that process; returns how many there were. That user
+/// does it: the superuser of a container need not have the right to.
+fn limit_processes(pid: u32, most: &str) -> String {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max processes")).unwrap();
+    let before = line.split_whitespace().next().unwrap().to_owned();
+    let user = NOBODY.to_string();
+    let set = Command::new("setpriv")
+        .args(["--reuid", &user, "--regid", &user, "--clear-groups"])
+        .args(["prlimit", "--pid", &pid.to_string(), &format!("--nproc={most}:")])
+        .status();
+    assert!(set.unwrap().success());
+    before
+}
+
+async fn no_more_processes() {
+    // The superuser has no such limit, so the zygote is another user's; only the superuser can arrange that.
+    // SAFETY: it only returns a number.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let mut world = World::new();
+    world.isolates = Isolates::processes(world.as_user(NOBODY), None);
+    world.extension("first", &versioned("first", 1));
+    let session = world.open(world.options()).await;
+    let zygote = world.isolates.pids()[0];
+    assert_eq!(answer(&session, "first").await, "1");
+    let before = limit_processes(zygote, "1");
+    world.extension("second", &versioned("second", 1));
+    session.refresh().await;
+    let failed =
+        until_info(&session, "second", "failed", |info| info.status == Status::Failed).await;
+    let why = failed.error.unwrap().what.message;
+    assert!(why.contains("limit of processes"), "{why}");
+    // The others are not concerned, and nor is the zygote.
+    assert_eq!(answer(&session, "first").await, "1");
+    assert_eq!(world.isolates.pids()[0], zygote);
+    limit_processes(zygote, &before);
+    session.reload().await;
+    until_answer(&session, "second", "1").await;
+    assert_eq!(world.isolates.pids()[0], zygote);
+    world.close(session).await;
 }

@@ -330,7 +330,7 @@ impl Zygote {
                         connection.report(&Report::Started { process: number, pid });
                     }
                     Err(error) => {
-                        let why = error.to_string();
+                        let why = why_no_process(&error);
                         connection.report(&Report::Failed { process: number, why });
                     }
                 }
@@ -398,6 +398,17 @@ fn fork() -> std::io::Result<i32> {
         unsafe { libc::setpgid(pid, pid) };
     }
     Ok(pid)
+}
+
+/// Why there is no new process, with what to do about it.
+fn why_no_process(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) => format!(
+            "{error}: the limit of processes is reached (ulimit -u, or pids.max of the control group)"
+        ),
+        Some(libc::ENOMEM) => format!("{error}: the system has no memory for another process"),
+        _ => error.to_string(),
+    }
 }
 
 /// A descriptor that becomes readable when a process ends.
