@@ -115,6 +115,14 @@ impl Isolates {
         }
     }
 
+    /// Finds or starts the zygote, so that [`Isolates::start`] need not. Must be called inside a tokio runtime.
+    pub(crate) fn prepare(&self) {
+        if let Where::There(nursery) = &*self.0 {
+            // The start that follows tries again, and reports.
+            let _ = nursery.zygote();
+        }
+    }
+
     /// Starts an extension. Its messages go to `receive`; the last is `Ended`. Must be called inside a tokio runtime.
     pub(crate) fn start(
         &self,
