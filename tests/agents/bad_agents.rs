@@ -23,6 +23,7 @@ pub fn trials() -> Vec<Trial> {
         trial("bad_agents::asking_twice_gets_the_same_answer", twice),
         trial("bad_agents::one_that_ignores_cancelling_is_ended", deaf),
         trial("bad_agents::a_prompt_of_ten_megabytes_arrives", long_prompt),
+        trial("bad_agents::an_unreadable_answer_to_initialize_is_an_error_at_once", deep_answer),
         trial("bad_agents::an_empty_prompt_is_refused", empty_prompt),
         trial("bad_agents::two_fronts_on_one_session_are_one_too_many", two_fronts),
     ]
@@ -122,6 +123,36 @@ async fn long_prompt() {
     let run = Run::new(child.wait_with_output().unwrap());
     writer.join().unwrap();
     assert_eq!((run.code, run.stdout.trim()), (0, "read it all"), "{}", run.stderr);
+}
+
+/// An agent written in the shell: it answers `initialize` with the given text in its result, and a prompt with what the
+/// commands print.
+fn scripted(capabilities: &str, commands: &str) -> Workspace {
+    let workspace = Workspace::new();
+    let script = format!(
+        "answer() {{ printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' \"$1\" \"$2\"; }}\n\
+         say() {{ printf '{{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s\",\"update\":{{\
+         \"sessionUpdate\":\"agent_message_chunk\",\"content\":{{\"type\":\"text\",\"text\":\"%s\"}}}}}}}}\\n' \"$1\"; }}\n\
+         while read -r line; do\n\
+           id=$(printf %s \"$line\" | sed -n 's/.*\"id\":\\([0-9]*\\).*/\\1/p')\n\
+           case $line in\n\
+             *'\"initialize\"'*) answer \"$id\" '{{\"protocolVersion\":1,\"agentCapabilities\":{capabilities}}}';;\n\
+             *session/new*) answer \"$id\" '{{\"sessionId\":\"s\"}}';;\n\
+             *session/prompt*) say begun\n{commands}\nanswer \"$id\" '{{\"stopReason\":\"end_turn\"}}';;\n\
+           esac\n\
+         done\n"
+    );
+    let path = workspace.file("agent.sh", script);
+    workspace
+        .home_file("config.toml", format!("[agents.mine]\ncommand = \"sh {}\"\n", path.display()));
+    workspace
+}
+
+async fn deep_answer() {
+    let deep = format!("{{\"x\":{}{}}}", "[".repeat(500), "]".repeat(500));
+    let run = scripted(&deep, "").run(&["run", "-a", "mine", "never"]);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(run.stderr.contains("initialize") && run.stderr.contains("cannot be read"), "{run:#?}");
 }
 
 async fn empty_prompt() {
