@@ -1,5 +1,6 @@
 //! Agents that do not behave, clients that should not be let in, and prompts out of the ordinary.
 
+use std::io::Read;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -13,6 +14,7 @@ use crate::cycles::nothing_remains;
 use crate::guarding::Working;
 use crate::guarding::mark_of;
 use crate::trial;
+use crate::waiting::ends;
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -23,6 +25,9 @@ pub fn trials() -> Vec<Trial> {
         trial("bad_agents::asking_twice_gets_the_same_answer", twice),
         trial("bad_agents::one_that_ignores_cancelling_is_ended", deaf),
         trial("bad_agents::a_prompt_of_ten_megabytes_arrives", long_prompt),
+        trial("bad_agents::an_unreadable_answer_to_initialize_is_an_error_at_once", deep_answer),
+        trial("bad_agents::an_interrupt_is_obeyed_while_updates_are_large", || interrupt_of(LARGE)),
+        trial("bad_agents::an_interrupt_is_obeyed_while_updates_are_many", || interrupt_of(MANY)),
         trial("bad_agents::an_empty_prompt_is_refused", empty_prompt),
         trial("bad_agents::two_fronts_on_one_session_are_one_too_many", two_fronts),
     ]
@@ -122,6 +127,71 @@ async fn long_prompt() {
     let run = Run::new(child.wait_with_output().unwrap());
     writer.join().unwrap();
     assert_eq!((run.code, run.stdout.trim()), (0, "read it all"), "{}", run.stderr);
+}
+
+/// An agent written in the shell: it answers `initialize` with the given text in its result, and a prompt with what the
+/// commands print.
+fn scripted(capabilities: &str, commands: &str) -> Workspace {
+    let workspace = Workspace::new();
+    let script = format!(
+        "answer() {{ printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}}\\n' \"$1\" \"$2\"; }}\n\
+         say() {{ printf '{{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s\",\"update\":{{\
+         \"sessionUpdate\":\"agent_message_chunk\",\"content\":{{\"type\":\"text\",\"text\":\"%s\"}}}}}}}}\\n' \"$1\"; }}\n\
+         while read -r line; do\n\
+           id=$(printf %s \"$line\" | sed -n 's/.*\"id\":\\([0-9]*\\).*/\\1/p')\n\
+           case $line in\n\
+             *'\"initialize\"'*) answer \"$id\" '{{\"protocolVersion\":1,\"agentCapabilities\":{capabilities}}}';;\n\
+             *session/new*) answer \"$id\" '{{\"sessionId\":\"s\"}}';;\n\
+             *session/prompt*) say begun\n{commands}\nanswer \"$id\" '{{\"stopReason\":\"end_turn\"}}';;\n\
+           esac\n\
+         done\n"
+    );
+    let path = workspace.file("agent.sh", script);
+    workspace
+        .home_file("config.toml", format!("[agents.mine]\ncommand = \"sh {}\"\n", path.display()));
+    workspace
+}
+
+async fn deep_answer() {
+    let deep = format!("{{\"x\":{}{}}}", "[".repeat(500), "]".repeat(500));
+    let run = scripted(&deep, "").run(&["run", "-a", "mine", "never"]);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(run.stderr.contains("initialize") && run.stderr.contains("cannot be read"), "{run:#?}");
+}
+
+/// Eight updates of thirty megabytes, and then nothing.
+const LARGE: &str = "text=$(head -c 1000000 /dev/zero | tr '\\0' x)\n\
+    for i in 1 2 3 4 5 6 7 8; do\n\
+    printf '{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\
+    \"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"'\n\
+    for j in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do printf %s \"$text\"; done\n\
+    printf '\"}}}}\\n'; done; sleep 600";
+
+/// Three hundred thousand small updates, and then nothing.
+const MANY: &str = "yes \"$(say word)\" | head -n 300000; sleep 600";
+
+#[allow(clippy::print_stdout, reason = "what it took is of interest, and no promise")]
+async fn interrupt_of(updates: &'static str) {
+    let workspace = scripted("{}", updates);
+    let mut command = workspace.command(&["run", "-a", "mine", "go"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    // It has begun to print.
+    let mut some = [0; 64 * 1024];
+    output.read_exact(&mut some).unwrap();
+    // SAFETY: the process is ours and has not been waited for.
+    unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) };
+    let begun = std::time::Instant::now();
+    let reader =
+        std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()).unwrap());
+    let code = ends(&mut child).code();
+    println!(
+        "an interrupt was obeyed after {:?}; {} bytes were printed",
+        begun.elapsed(),
+        reader.join().unwrap()
+    );
+    assert_eq!(code, Some(130));
 }
 
 async fn empty_prompt() {

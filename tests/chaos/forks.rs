@@ -1,17 +1,22 @@
 //! What must not be the same in two processes that were forked from one, and what must work after a fork.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use libtest_mimic::Trial;
 use serde_json::Value;
 use tenon_host::Session;
 use tenon_host::Status;
+use tenon_host::isolates::Isolates;
 
 use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::until;
+use crate::world::until_answer;
 use crate::world::until_generation;
+use crate::world::until_info;
+use crate::world::versioned;
 use crate::world::with_tools;
 
 pub fn trials() -> Vec<Trial> {
@@ -23,6 +28,9 @@ pub fn trials() -> Vec<Trial> {
         trial("forks::what_the_engine_puts_off_is_done", put_off),
         trial("forks::an_extension_at_rest_is_not_woken", rest),
         trial("forks::nothing_is_left_of_many_starts", many_starts),
+        trial("forks::nothing_is_left_of_very_many_starts", very_many_starts)
+            .with_ignored_flag(true),
+        trial("forks::the_zygote_survives_that_the_system_gives_no_process", no_more_processes),
     ]
 }
 
@@ -190,29 +198,156 @@ async fn rest() {
     world.close(session).await;
 }
 
-/// Loads of one extension, one after another.
-const LOADS: u32 = 40;
+/// Starts and stops in the usual run.
+const STARTS: usize = 200;
+
+/// Starts and stops in the long run, unless `TENON_STARTS` says otherwise.
+const LONG_STARTS: usize = 10_000;
+
+/// Extensions that are started at once.
+const AT_ONCE: usize = 10;
+
+/// Memory by which a process may grow from one measurement to another without having leaked any, in KiB: allocators
+/// keep what they think they need.
+const SLACK_KB: u64 = 8 * 1024;
 
 async fn many_starts() {
+    starts_and_stops(STARTS).await;
+}
+
+async fn very_many_starts() {
+    let wanted = std::env::var("TENON_STARTS").ok().and_then(|text| text.parse().ok());
+    starts_and_stops(wanted.unwrap_or(LONG_STARTS)).await;
+}
+
+/// What a process uses.
+#[derive(Debug, Clone, Copy)]
+struct Usage {
+    descriptors: usize,
+    children: usize,
+    memory_kb: u64,
+}
+
+fn usage(pid: u32) -> Usage {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let of = |thread: std::fs::DirEntry| {
+        let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        children.split_whitespace().count()
+    };
+    let children = threads.map(of).sum();
+    let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let pss = rollup.lines().find(|line| line.starts_with("Pss:")).unwrap();
+    let memory_kb = pss.split_whitespace().nth(1).unwrap().parse().unwrap();
+    Usage { descriptors, children, memory_kb }
+}
+
+#[allow(clippy::print_stdout, reason = "a long run shows how far it is")]
+async fn starts_and_stops(starts: usize) {
     let world = World::new();
-    world.extension(
-        "again",
-        &with_tools("", "{ name: \"pid\", handler: () => String(process.pid) }"),
-    );
+    let names: Vec<String> = (0..AT_ONCE).map(|number| format!("again{number}")).collect();
+    for name in &names {
+        let pid = format!("{{ name: \"pid_{name}\", handler: () => String(process.pid) }}");
+        world.extension(name, &with_tools("", &pid));
+    }
     let session = world.open(world.options()).await;
-    let mut seen = BTreeSet::new();
-    for generation in 2..=LOADS {
-        seen.insert(answer(&session, "pid").await.parse::<u32>().unwrap());
+    let zygote = world.isolates.pids()[0];
+    let rounds = starts.div_ceil(AT_ONCE) as u32;
+    // What grows at first, such as tables and the pools of allocators, has grown by then.
+    let warm = rounds / 4 + 2;
+    let mut first = None;
+    let mut last = Vec::new();
+    for generation in 2..=rounds + 1 {
+        last.clear();
+        for name in &names {
+            last.push(answer(&session, &format!("pid_{name}")).await.parse::<u32>().unwrap());
+        }
         session.reload().await;
-        until_generation(&session, "again", generation).await;
-        assert_eq!(session.find("again")[0].status, Status::Running);
+        for name in &names {
+            until_generation(&session, name, generation).await;
+        }
+        for pid in &last {
+            // Waited for, too: a dead child that nobody waits for still has its number.
+            let entry = format!("/proc/{pid}");
+            until("the process is gone", || !std::path::Path::new(&entry).exists()).await;
+        }
+        if generation == warm {
+            first = Some(settled(&world, zygote).await);
+        }
+        if generation % 100 == 0 {
+            println!(
+                "{} starts: {:?}",
+                generation as usize * AT_ONCE,
+                (usage(zygote), usage(std::process::id()))
+            );
+        }
     }
-    assert_eq!(seen.len() as u32, LOADS - 1);
-    for pid in seen {
-        // Waited for, too: a dead child that nobody waits for still has its number.
-        let entry = format!("/proc/{pid}");
-        until("the process is gone", || !std::path::Path::new(&entry).exists()).await;
+    assert_eq!(world.isolates.pids()[0], zygote, "the zygote has died on the way");
+    let (first, last) = (first.unwrap(), settled(&world, zygote).await);
+    println!(
+        "zygote and session after {} starts: {first:?}, after {starts}: {last:?}",
+        warm as usize * AT_ONCE
+    );
+    for (who, before, after) in [("zygote", first.0, last.0), ("session", first.1, last.1)] {
+        assert_eq!(after.descriptors, before.descriptors, "{who}: {before:?} {after:?}");
+        assert_eq!(after.children, before.children, "{who}: {before:?} {after:?}");
+        assert!(after.memory_kb <= before.memory_kb + SLACK_KB, "{who}: {before:?} {after:?}");
     }
-    until("the zygote has one process", || world.isolates.pids().len() == 2).await;
+    world.close(session).await;
+}
+
+/// What zygote and session use, once the processes that were replaced are gone.
+async fn settled(world: &World, zygote: u32) -> (Usage, Usage) {
+    until("the zygote has one process for each extension", || {
+        world.isolates.pids().len() == 1 + AT_ONCE && usage(zygote).children == AT_ONCE
+    })
+    .await;
+    (usage(zygote), usage(std::process::id()))
+}
+
+/// A user that nobody is.
+const NOBODY: u32 = 64_123;
+
+/// Sets how many processes the user of a process may have, for that process; returns how many there were. That user
+/// does it: the superuser of a container need not have the right to.
+fn limit_processes(pid: u32, most: &str) -> String {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max processes")).unwrap();
+    let before = line.split_whitespace().next().unwrap().to_owned();
+    let user = NOBODY.to_string();
+    let set = Command::new("setpriv")
+        .args(["--reuid", &user, "--regid", &user, "--clear-groups"])
+        .args(["prlimit", "--pid", &pid.to_string(), &format!("--nproc={most}:")])
+        .status();
+    assert!(set.unwrap().success());
+    before
+}
+
+async fn no_more_processes() {
+    // The superuser has no such limit, so the zygote is another user's; only the superuser can arrange that.
+    // SAFETY: it only returns a number.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let mut world = World::new();
+    world.isolates = Isolates::processes(world.as_user(NOBODY), None);
+    world.extension("first", &versioned("first", 1));
+    let session = world.open(world.options()).await;
+    let zygote = world.isolates.pids()[0];
+    assert_eq!(answer(&session, "first").await, "1");
+    let before = limit_processes(zygote, "1");
+    world.extension("second", &versioned("second", 1));
+    session.refresh().await;
+    let failed =
+        until_info(&session, "second", "failed", |info| info.status == Status::Failed).await;
+    let why = failed.error.unwrap().what.message;
+    assert!(why.contains("limit of processes"), "{why}");
+    // The others are not concerned, and nor is the zygote.
+    assert_eq!(answer(&session, "first").await, "1");
+    assert_eq!(world.isolates.pids()[0], zygote);
+    limit_processes(zygote, &before);
+    session.reload().await;
+    until_answer(&session, "second", "1").await;
+    assert_eq!(world.isolates.pids()[0], zygote);
     world.close(session).await;
 }

@@ -228,7 +228,10 @@ async fn program() {
 }
 
 /// How many extensions are started while the zygote is killed again and again.
-const STARTS: usize = 30;
+const STARTS: usize = 100;
+
+/// How often the zygote is killed meanwhile.
+const ZYGOTE_KILLS: usize = 10;
 
 async fn while_starting() {
     let world = World::new();
@@ -236,7 +239,7 @@ async fn while_starting() {
         world.extension(&format!("e{number}"), &versioned(&format!("version{number}"), 1));
     }
     let loading = load_in_background(&world);
-    for _ in 0..3 {
+    for _ in 0..ZYGOTE_KILLS {
         until("there is a zygote with processes", || {
             world.isolates.pids().len() > 1 || loading.is_finished()
         })

@@ -1,5 +1,6 @@
 //! A workspace with a session whose isolates live in a process of their own, and what tests ask of it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -119,6 +120,21 @@ impl World {
     pub fn config(&self, text: &str) {
         let text = format!("{text}\n[extensions.\"*\"]\n{GENEROUS}");
         std::fs::write(self.home().join("config.toml"), text).unwrap();
+    }
+
+    /// A program that is `tenon` as another user, who may do everything here.
+    pub fn as_user(&self, user: u32) -> PathBuf {
+        let opened = Command::new("chmod").args(["-R", "a+rwX"]).arg(self.root()).status().unwrap();
+        assert!(opened.success());
+        let tenon = tenon_tests::reachable_tenon(&self.root());
+        let script = format!(
+            "#!/bin/sh\nexec setpriv --reuid={user} --regid={user} --clear-groups {} \"$@\"\n",
+            tenon.display()
+        );
+        let program = self.root().join("tenon-as-user");
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        program
     }
 
     /// Options for a session that tests need nothing special of.

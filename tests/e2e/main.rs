@@ -5,6 +5,8 @@
 mod bad_input;
 mod bench;
 mod command_line;
+#[cfg(target_os = "linux")]
+mod constrained;
 mod containment;
 mod examples;
 mod modules;

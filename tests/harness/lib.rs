@@ -23,6 +23,16 @@ pub fn tenon() -> PathBuf {
     test.ancestors().nth(2).expect("cargo's layout").join("tenon")
 }
 
+/// The binary under test in a folder, for users who cannot reach it where it is. It may be the same file: its rights must
+/// not be changed.
+pub fn reachable_tenon(folder: &Path) -> PathBuf {
+    let program = folder.join("tenon");
+    if !program.exists() && std::fs::hard_link(tenon(), &program).is_err() {
+        std::fs::copy(tenon(), &program).expect("the binary is there");
+    }
+    program
+}
+
 /// A folder of this package, such as `specs`.
 pub fn folder(name: &str) -> PathBuf {
     // Not only where it was compiled: clones share what is compiled.

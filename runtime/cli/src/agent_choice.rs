@@ -142,8 +142,10 @@ pub fn config(home: &Path) -> Result<Config, CliError> {
 
 /// This program, which is started again as guard, zygote and demo agent.
 pub fn own_program() -> Result<PathBuf, CliError> {
-    std::env::current_exe()
-        .map_err(|error| CliError::new(format!("the program cannot find itself: {error}")))
+    std::env::current_exe().map_err(|error| {
+        CliError::new(format!("the program cannot find itself: {error}"))
+            .hint("tenon needs /proc: mount it, as in mount -t proc proc /proc")
+    })
 }
 
 /// The agent that is meant: the one a session was begun with, the one named, or the default.

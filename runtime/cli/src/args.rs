@@ -55,6 +55,14 @@ pub struct Args {
 }
 
 impl Args {
+    /// Whether the command starts a coding agent.
+    pub fn starts_an_agent(&self) -> bool {
+        matches!(
+            self.command,
+            Some(Command::Run(_) | Command::Chat(_) | Command::Acp(_) | Command::Demo)
+        )
+    }
+
     /// Whether this process itself runs JavaScript, instead of a process that it starts.
     pub fn needs_engine(&self) -> bool {
         match &self.command {

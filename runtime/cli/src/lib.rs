@@ -7,6 +7,7 @@ mod commands;
 mod engine;
 mod error;
 mod output;
+mod preflight;
 mod terminal;
 mod workspace;
 
@@ -27,6 +28,7 @@ use crate::error::CliError;
 pub unsafe fn main(engine: Engine) -> ExitCode {
     // SAFETY: as demanded above.
     unsafe { tenon_host::environment::seal() };
+    preflight::survive_file_limit();
     if let Some(code) = (engine.serve_if_asked)() {
         return code;
     }
@@ -50,20 +52,19 @@ pub unsafe fn main(engine: Engine) -> ExitCode {
         // threads that descend from the one that initialised it.
         (engine.init)();
     }
-    if let Err(error) = output::claim_stdout() {
-        CliError::new(format!("standard output cannot be set up: {error}")).print();
-        return ExitCode::FAILURE;
-    }
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(run(args)),
-        Err(error) => Err(CliError::new(format!("no event loop could be started: {error}"))),
-    };
+    let outcome = prepare(&args).and_then(|runtime| runtime.block_on(run(args)));
     outcome.unwrap_or_else(|error| {
         error.print();
         ExitCode::FAILURE
     })
+}
+
+/// What every command needs: limits that leave it room, standard output, and an event loop.
+fn prepare(args: &Args) -> Result<tokio::runtime::Runtime, CliError> {
+    preflight::check(args.starts_an_agent())?;
+    output::claim_stdout()
+        .map_err(|error| CliError::new(format!("standard output cannot be set up: {error}")))?;
+    preflight::event_loop()
 }
 
 async fn run(args: Args) -> Result<ExitCode, CliError> {

@@ -8,6 +8,7 @@ use std::task::Poll;
 
 use tenon_host::Session;
 use tenon_host::SessionOptions;
+use tenon_host::Status;
 use tenon_host::control;
 use tenon_host::control::ControlGuard;
 use tenon_host::control::Live;
@@ -179,8 +180,10 @@ impl Workspace {
 /// Extensions in processes of their own, forked by this program again. Sessions of the same home share the zygote.
 #[cfg(target_os = "linux")]
 pub fn isolates(home: Option<&Path>) -> Result<Isolates, CliError> {
-    let program = std::env::current_exe()
-        .map_err(|error| CliError::new(format!("the program cannot find itself: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        CliError::new(format!("the program cannot find itself: {error}"))
+            .hint("extensions need /proc: mount it, as in mount -t proc proc /proc")
+    })?;
     Ok(Isolates::processes(program, home.map(|home| home.join("zygote"))))
 }
 
@@ -242,13 +245,30 @@ pub async fn load_live(args: &Args) -> Result<(Session, Option<ControlGuard>), C
 
 async fn loaded(session: Session) -> Result<Session, CliError> {
     let _progress = Progress::start("loading extensions ...");
-    tokio::select! {
-        () = session.load() => Ok(session),
-        () = interruption() => {
-            session.end(EndReason::UserExit).await;
-            Err(CliError::new("interrupted"))
+    let error = tokio::select! {
+        () = session.load() => match session.isolates().trouble() {
+            None => return Ok(session),
+            Some(why) => CliError::new(format!("no extension can run: {why}"))
+                .hint("tenon doctor looks closer; ulimit -a shows the limits"),
+        },
+        () = interruption() => CliError::new("interrupted"),
+    };
+    session.end(EndReason::UserExit).await;
+    Err(error)
+}
+
+/// Extensions that do not run, each with the reason.
+pub fn missing(session: &Session, statuses: &[Status]) -> Vec<String> {
+    let listed = session.list();
+    let idle = listed.iter().filter(|info| statuses.contains(&info.status));
+    idle.map(|info| match info.error.as_ref().filter(|_| info.status == Status::Failed) {
+        Some(error) => {
+            let reason = error.what.message.lines().next().unwrap_or_default();
+            format!("{} ({}: {reason})", info.id, info.status)
         }
-    }
+        None => format!("{} ({})", info.id, info.status),
+    })
+    .collect()
 }
 
 /// What the program ends with if it was interrupted in what it was asked to do, as shells have it: 128 and
@@ -286,13 +306,22 @@ fn signals() -> Vec<Signal> {
     signals.unwrap_or_default()
 }
 
+/// The first signal lets the program end what it has started; the second ends the program, whatever it waits for.
 async fn listen(stop: watch::Sender<bool>, mut signals: Vec<Signal>) {
+    next(&mut signals).await;
+    stop.send_replace(true);
+    next(&mut signals).await;
+    // The agent and the extensions notice that we are gone, and end with their children.
+    std::process::exit(INTERRUPTED.into());
+}
+
+/// Waits for any of the signals.
+async fn next(signals: &mut [Signal]) {
     std::future::poll_fn(|cx| {
         let mut received = signals.iter_mut().map(|signal| signal.poll_recv(cx));
         if received.any(|received| received.is_ready()) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    stop.send_replace(true);
 }
 
 /// Where the program was started: whoever asks first has not entered any other directory yet.

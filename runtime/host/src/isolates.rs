@@ -46,6 +46,8 @@ struct ZygoteConnector {
     /// Where the sockets of shared zygotes are.
     folder: Option<PathBuf>,
     zygote: Mutex<Option<Arc<Zygote>>>,
+    /// Why the last attempt to start one failed.
+    refused: Mutex<Option<String>>,
 }
 
 /// An extension could not be started.
@@ -70,7 +72,12 @@ impl Isolates {
     /// `tenon_isolate::serve_if_asked`. The zygote is started when it is first needed, and again when it has died. Given
     /// a folder of the user's, it is shared with other sessions.
     pub fn processes(program: PathBuf, folder: Option<PathBuf>) -> Self {
-        Self(Arc::new(Where::There(ZygoteConnector { program, folder, zygote: Mutex::default() })))
+        Self(Arc::new(Where::There(ZygoteConnector {
+            program,
+            folder,
+            zygote: Mutex::default(),
+            refused: Mutex::default(),
+        })))
     }
 
     /// The zygote and the processes that extensions of this session run in, if that is not this one.
@@ -78,6 +85,15 @@ impl Isolates {
         let Where::There(connector) = &*self.0 else { return Vec::new() };
         let zygote = connector.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
         zygote.filter(|zygote| zygote.is_alive()).map_or_else(Vec::new, |zygote| zygote.pids())
+    }
+
+    /// Why no extension at all can be started; `None` if nothing is known that speaks against it.
+    pub fn trouble(&self) -> Option<String> {
+        let Where::There(connector) = &*self.0 else { return None };
+        let refused = connector.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let zygote = connector.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        refused
+            .or_else(|| zygote.filter(|zygote| zygote.keeps_failing()).map(|it| it.how_it_died()))
     }
 
     /// Tries whether a zygote can be started, and how long it takes until it answers.
@@ -98,6 +114,14 @@ impl Isolates {
             Where::Nowhere => {}
             Where::Here(engine) => engine.spare_is_warm().await,
             Where::There(_) => drop(self.probe().await),
+        }
+    }
+
+    /// Finds or starts the zygote, so that [`Isolates::start`] need not. Must be called inside a tokio runtime.
+    pub(crate) fn prepare(&self) {
+        if let Where::There(connector) = &*self.0 {
+            // The start that follows tries again, and reports.
+            let _ = connector.zygote();
         }
     }
 
@@ -128,7 +152,11 @@ impl ZygoteConnector {
         if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
             return Ok(zygote.clone());
         }
-        let zygote = Zygote::connect(&self.program, self.folder.as_deref())?;
+        let failed_boots = place.as_ref().map_or(0, |dead| dead.failed_boots());
+        let made = Zygote::connect(&self.program, self.folder.as_deref(), failed_boots);
+        let refused = made.as_ref().err().map(|error| format!("no zygote can be started: {error}"));
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+        let zygote = made?;
         *place = Some(zygote.clone());
         Ok(zygote)
     }

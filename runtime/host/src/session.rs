@@ -352,6 +352,11 @@ impl Session {
         &self.0.places
     }
 
+    /// What starts its extensions.
+    pub fn isolates(&self) -> &Isolates {
+        &self.0.isolates
+    }
+
     /// Waits until the spare isolate, if one is kept, is ready.
     pub async fn wait_until_prepared(&self) {
         self.0.isolates.wait_until_prepared().await;

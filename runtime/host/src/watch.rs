@@ -404,6 +404,10 @@ impl How {
 
 /// The system's notifications. That a file is opened or closed is no change.
 fn native(signals: mpsc::Sender<Signal>) -> notify::Result<RecommendedWatcher> {
+    // The library panics with the first folder if it was given no thread.
+    let thread = std::thread::Builder::new().spawn(|| {}).map_err(notify::Error::io)?;
+    // It does nothing that could panic.
+    let _ = thread.join();
     notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let is_access = matches!(&event, Ok(event) if matches!(event.kind, EventKind::Access(_)));
         if !is_access {
@@ -417,7 +421,10 @@ fn is_limit(error: &notify::Error) -> bool {
     match &error.kind {
         ErrorKind::MaxFilesWatch => true,
         ErrorKind::Io(error) => {
-            matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EMFILE | libc::ENFILE))
+            matches!(
+                error.raw_os_error(),
+                Some(libc::ENOSPC | libc::EMFILE | libc::ENFILE | libc::EAGAIN)
+            )
         }
         _ => false,
     }

@@ -17,6 +17,7 @@ mod fork_memory;
 #[cfg(feature = "v8")]
 pub mod late_threads;
 mod rehearsal;
+mod room;
 
 use std::fs::File;
 use std::io::Write;
@@ -328,7 +329,7 @@ impl Zygote {
                         connection.report(&Report::Started { process: number, pid });
                     }
                     Err(error) => {
-                        let why = error.to_string();
+                        let why = why_no_process(&error);
                         connection.report(&Report::Failed { process: number, why });
                     }
                 }
@@ -396,6 +397,17 @@ fn fork() -> std::io::Result<i32> {
         unsafe { libc::setpgid(pid, pid) };
     }
     Ok(pid)
+}
+
+/// Why there is no new process, with what to do about it.
+fn why_no_process(error: &std::io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EAGAIN) => format!(
+            "{error}: the limit of processes is reached (ulimit -u, or pids.max of the control group)"
+        ),
+        Some(libc::ENOMEM) => format!("{error}: the system has no memory for another process"),
+        _ => error.to_string(),
+    }
 }
 
 /// A descriptor that becomes readable when a process ends.

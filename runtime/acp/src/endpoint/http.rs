@@ -1,10 +1,14 @@
 //! The HTTP side: a listener on the loopback interface that lets nobody in without the token, and hands the rest
 //! to rmcp.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -51,13 +55,16 @@ pub(super) const PATH: &str = "/mcp";
 /// The methods rmcp knows at that path.
 const METHODS: &str = "GET, POST, DELETE";
 
-/// The most connections at a time; more wait until they are accepted. A client has one for each request that
-/// runs and one to listen.
+/// The most connections at a time that have shown the token; requests on more wait. A client has one for each request
+/// that runs and one to listen.
 const MAX_CONNECTIONS: usize = 256;
 
-/// How long a connection may stay open before it has shown the token once. Any local user can connect, and
-/// must not keep those out who may.
-const INTRODUCTION_DEADLINE: Duration = Duration::from_secs(10);
+/// The most connections at a time that have not shown the token yet. Any local user can connect, and must not keep
+/// those out who may: the next one ends the one that has been there for longest. Who has the token shows it at once.
+pub(super) const MAX_STRANGERS: usize = 256;
+
+/// How long a connection may stay open before it has shown the token once. Tests wait for events alone.
+const INTRODUCTION_DEADLINE: Duration = Duration::from_secs(if cfg!(test) { 3600 } else { 10 });
 
 /// The longest message in which the question for a newer revision is looked for, in bytes: it says who the
 /// client is and what it can do.
@@ -136,12 +143,12 @@ impl Gate {
             && is_same(token.trim().as_bytes(), self.token.as_bytes())
     }
 
-    async fn respond(&self, request: Request<Incoming>, known: &AtomicBool) -> Answer {
+    async fn respond(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
         let admitted = self.admit(request.method(), request.uri(), request.headers());
         if let Err(refusal) = admitted {
             return refusal.answer();
         }
-        known.store(true, Ordering::Release);
+        visitor.introduce().await;
         let (mut parts, body) = request.into_parts();
         // What handles the request has no use for the token.
         parts.headers.remove(header::AUTHORIZATION);
@@ -170,18 +177,14 @@ pub(super) async fn serve(
     closing: CancellationToken,
 ) {
     let gate = Arc::new(gate);
-    let seats = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let hall = Arc::new(Hall::default());
     let mut connections = JoinSet::new();
     let accepting = async {
-        // The semaphore is never closed.
-        while let Ok(seat) = seats.clone().acquire_owned().await {
+        loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     let (gate, closing) = (gate.clone(), closing.clone());
-                    connections.spawn(async move {
-                        connection(stream, gate, closing).await;
-                        drop(seat);
-                    });
+                    connections.spawn(connection(stream, gate, hall.enter(), closing));
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
             }
@@ -200,26 +203,113 @@ pub(super) async fn serve(
     let _ = tokio::time::timeout(CLOSE_PATIENCE, ending).await;
 }
 
+/// Who is connected: strangers, and those who have shown the token.
+struct Hall {
+    seats: Semaphore,
+    strangers: Mutex<Strangers>,
+}
+
+/// Connections that have not shown the token, oldest first.
+#[derive(Default)]
+struct Strangers {
+    last: u64,
+    waiting: VecDeque<(u64, CancellationToken)>,
+}
+
+impl Default for Hall {
+    fn default() -> Self {
+        Self { seats: Semaphore::new(MAX_CONNECTIONS), strangers: Mutex::default() }
+    }
+}
+
+impl Hall {
+    fn strangers(&self) -> MutexGuard<'_, Strangers> {
+        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another connection. If there are too many strangers, the oldest goes.
+    fn enter(self: &Arc<Self>) -> Visitor {
+        let sent_away = CancellationToken::new();
+        let mut strangers = self.strangers();
+        if strangers.waiting.len() >= MAX_STRANGERS
+            && let Some((_, oldest)) = strangers.waiting.pop_front()
+        {
+            oldest.cancel();
+        }
+        strangers.last += 1;
+        let number = strangers.last;
+        strangers.waiting.push_back((number, sent_away.clone()));
+        let (is_known, has_seat) = (AtomicBool::new(false), AtomicBool::new(false));
+        Visitor { hall: self.clone(), number, sent_away, is_known, has_seat }
+    }
+}
+
+/// One connection's place.
+struct Visitor {
+    hall: Arc<Hall>,
+    number: u64,
+    /// Cancelled when others need the room.
+    sent_away: CancellationToken,
+    /// It has shown the token.
+    is_known: AtomicBool,
+    /// It counts among those who have.
+    has_seat: AtomicBool,
+}
+
+impl Visitor {
+    /// It has shown the token. Waits for a seat among those who have, the first time.
+    async fn introduce(&self) {
+        if self.is_known.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.leave_strangers();
+        // The semaphore is never closed.
+        if let Ok(seat) = self.hall.seats.acquire().await {
+            seat.forget();
+            self.has_seat.store(true, Ordering::Release);
+        }
+    }
+
+    fn leave_strangers(&self) {
+        self.hall.strangers().waiting.retain(|(number, _)| *number != self.number);
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        self.leave_strangers();
+        if self.has_seat.load(Ordering::Acquire) {
+            self.hall.seats.add_permits(1);
+        }
+    }
+}
+
 /// One connection, to its end.
-async fn connection(stream: TcpStream, gate: Arc<Gate>, closing: CancellationToken) {
+async fn connection(
+    stream: TcpStream,
+    gate: Arc<Gate>,
+    visitor: Visitor,
+    closing: CancellationToken,
+) {
     // Answers are small and somebody waits for each; only slower if the system refuses.
     let _ = stream.set_nodelay(true);
-    let known = Arc::new(AtomicBool::new(false));
+    let visitor = Arc::new(visitor);
     let service = service_fn(|request: Request<Incoming>| {
-        let (gate, known) = (gate.clone(), known.clone());
-        async move { Ok::<_, Infallible>(gate.respond(request, &known).await) }
+        let (gate, visitor) = (gate.clone(), visitor.clone());
+        async move { Ok::<_, Infallible>(gate.respond(request, &visitor).await) }
     });
     let http = http1::Builder::new();
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let mut introduction = pin!(tokio::time::sleep(INTRODUCTION_DEADLINE));
-    let (mut is_introduced, mut is_closing) = (false, false);
+    let (mut is_late, mut is_closing) = (false, false);
     loop {
         tokio::select! {
             // A client may break off whenever it likes.
             _ = connection.as_mut() => return,
-            () = introduction.as_mut(), if !is_introduced => {
-                is_introduced = known.load(Ordering::Acquire);
-                if !is_introduced {
+            () = visitor.sent_away.cancelled() => return,
+            () = introduction.as_mut(), if !is_late => {
+                is_late = true;
+                if !visitor.is_known.load(Ordering::Acquire) {
                     return;
                 }
             }

@@ -41,6 +41,7 @@ use super::DISPATCH_CALL;
 use super::DISPATCH_LIST;
 use super::Endpoint;
 use super::EndpointOptions;
+use super::http::MAX_STRANGERS;
 use super::serve_streams;
 
 /// More than any test takes: who waits so long waits for an event.
@@ -318,6 +319,27 @@ async fn only_who_has_the_token_and_comes_from_here_is_let_in() {
     let sent = [("Host", "127.0.0.1:1"), ("Connection", "close")];
     let answer = Raw::send(&world, "POST /mcp", &sent, "{}").await.all().await;
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+}
+
+#[tokio::test]
+async fn connections_without_the_token_do_not_delay_those_with_it() {
+    let world = World::new().await;
+    let url = world.endpoint.url();
+    let host = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let mut strangers = Vec::new();
+    for _ in 0..MAX_STRANGERS + 10 {
+        strangers.push(TcpStream::connect(&host).await.unwrap());
+    }
+    // Their deadline is an hour here: this would wait for it.
+    let session = Raw::initialize(&world).await;
+    Raw::list(&world, &session).await;
+    // The oldest were sent away to make room; the newest are left alone.
+    let mut byte = [0];
+    let mut oldest = strangers.remove(0);
+    assert!(matches!(oldest.read(&mut byte).await, Ok(0) | Err(_)));
+    let newest = strangers.pop().unwrap();
+    let read = newest.try_read(&mut byte);
+    assert!(read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
 }
 
 #[tokio::test]

@@ -391,7 +391,14 @@ async fn receive(
                     handler.garbage(&shown(line), "it answers no request of ours");
                 }
             }
-            Err(why) => handler.garbage(&shown(line), &why),
+            Err(why) => {
+                handler.garbage(&shown(line), &why);
+                // Whoever waits for it must not wait for ever.
+                if let Some(id) = message::answered(line) {
+                    let error = RpcError::internal(format!("its answer cannot be read: {why}"));
+                    shared.answer(&id, Err(error));
+                }
+            }
         }
     }
 }

@@ -73,6 +73,18 @@ pub fn read(line: &[u8]) -> Result<Incoming, String> {
     }
 }
 
+/// The request that a line answers, which [`read`] did not understand. Whatever else is in it is passed over, however deep
+/// it is nested.
+pub fn answered(line: &[u8]) -> Option<Value> {
+    #[derive(Deserialize)]
+    struct Envelope {
+        id: Option<Value>,
+        method: Option<serde::de::IgnoredAny>,
+    }
+    let envelope: Envelope = serde_json::from_slice(line).ok()?;
+    if envelope.method.is_some() { None } else { envelope.id }
+}
+
 /// The line with what is only half a character replaced; none if there is no such thing in it. JavaScript cuts
 /// texts between the two halves of a character, and writes a half as an escape that is not allowed here.
 fn without_halves(line: &[u8]) -> Option<Vec<u8>> {
@@ -167,6 +179,17 @@ mod tests {
         let params = json!(["\u{fffd}", "\u{1f600}", "\\ud83d", "\u{fffd}x", "a\u{fffd}\n"]);
         assert_eq!(read(line), Ok(Incoming::Notification { method: "m".into(), params }));
         assert_eq!(without_halves(br#"{"a":"\u0041\"}"#), None);
+    }
+
+    #[test]
+    fn the_request_is_known_that_an_unreadable_answer_belongs_to() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        let line = format!("{{\"jsonrpc\":\"2.0\",\"result\":{deep},\"id\":7}}");
+        assert!(read(line.as_bytes()).is_err());
+        assert_eq!(answered(line.as_bytes()), Some(json!(7)));
+        assert_eq!(answered(br#"{"id":7,"method":"m","params":[}"#), None);
+        assert_eq!(answered(br#"{"id":7,"method":"m"}"#), None);
+        assert_eq!(answered(b"{"), None);
     }
 
     fn message(value: Value) -> Incoming {

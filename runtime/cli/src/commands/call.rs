@@ -71,22 +71,17 @@ fn read_arguments(text: &str) -> Result<Value, CliError> {
 
 fn explain(error: CallError, session: &Session) -> CliError {
     let CallError::UnknownTool { available, .. } = &error;
-    let extensions = session.list();
-    if extensions.is_empty() {
+    if session.list().is_empty() {
         return workspace::nothing_found(session);
     }
     let mut described = CliError::new(error.to_string());
     if !available.is_empty() {
         described = described.hint(format!("there are: {}", available.join(", ")));
     }
-    let idle: Vec<_> = extensions
-        .iter()
-        .filter(|info| matches!(info.status, Status::Failed | Status::Untrusted | Status::Disabled))
-        .map(|info| format!("{} ({})", info.id, info.status))
-        .collect();
+    let idle = workspace::missing(session, &[Status::Failed, Status::Untrusted, Status::Disabled]);
     if !idle.is_empty() {
         described =
-            described.hint(format!("not loaded: {}; tenon ext list says why", idle.join(", ")));
+            described.hint(format!("not loaded: {}; tenon ext list says more", idle.join(", ")));
     }
     described
 }

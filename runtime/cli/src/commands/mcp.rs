@@ -108,15 +108,10 @@ fn token_of_environment() -> Option<String> {
 
 /// Clients see only what runs; the person should know why something is not there.
 fn tell_what_is_missing(session: &Session) {
-    let idle: Vec<_> = session
-        .list()
-        .iter()
-        .filter(|info| matches!(info.status, Status::Failed | Status::Untrusted))
-        .map(|info| format!("{} ({})", info.id, info.status))
-        .collect();
+    let idle = workspace::missing(session, &[Status::Failed, Status::Untrusted]);
     if !idle.is_empty() {
         output::note(format_args!(
-            "{YELLOW}warning{YELLOW:#}: not loaded: {}; tenon ext list says why",
+            "{YELLOW}warning{YELLOW:#}: not loaded: {}; tenon ext list says more",
             idle.join(", ")
         ));
     }

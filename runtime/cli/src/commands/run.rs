@@ -183,6 +183,8 @@ async fn ask(
         biased;
         end = work.as_mut() => end,
         () = interrupts.first() => {
+            // First of all: whoever emits an event waits for room to print it.
+            printer.hurry();
             session.abort("user_initiated");
             let _ = work.await;
             return Outcome::Cancelled;

@@ -33,12 +33,22 @@ impl Sanitiser {
     /// The next part of the text: without sequences, and without control characters but line feeds and tabs.
     pub fn clean(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
-        for c in text.chars() {
+        let mut rest = text;
+        loop {
+            // Most of what is said is plain, and need not be looked at one by one.
+            if self.state == State::Text {
+                let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+                let length = rest.bytes().take_while(is_plain).count();
+                out.push_str(&rest[..length]);
+                rest = &rest[length..];
+            }
+            let mut characters = rest.chars();
+            let Some(c) = characters.next() else { return out };
+            rest = characters.as_str();
             if self.is_text(c) && is_harmless(c) {
                 out.push(c);
             }
         }
-        out
     }
 
     /// Whether a character belongs to the text, and not to a sequence.

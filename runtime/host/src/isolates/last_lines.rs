@@ -8,7 +8,7 @@ const MAX_LINES: usize = 8;
 /// The longest line, in characters.
 const MAX_LINE: usize = 500;
 
-/// The last lines that contain a letter or a digit.
+/// The last lines that contain a letter or a digit and are not a bare address.
 #[derive(Debug, Default)]
 pub struct LastLines(VecDeque<String>);
 
@@ -16,7 +16,8 @@ impl LastLines {
     pub fn push(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let text: String = text.trim().chars().take(MAX_LINE).collect();
-        if !text.chars().any(char::is_alphanumeric) {
+        // The engine prints a backtrace of bare addresses after its error message.
+        if !text.chars().any(char::is_alphanumeric) || text.contains(" [0x") {
             return;
         }
         if self.0.len() == MAX_LINES {
@@ -45,6 +46,7 @@ mod tests {
         for number in 0..=MAX_LINES {
             lines.push(format!(" line {number} \n").as_bytes());
             lines.push(b"-----");
+            lines.push(b"==== [0x55d0c0ffee00]");
         }
         let kept: Vec<String> = (1..=MAX_LINES).map(|number| format!("line {number}")).collect();
         let expected = format!("it ended; its last words: {}", kept.join(" | "));

@@ -386,6 +386,9 @@ impl Process {
             state.unwrap_or_else(|_| ProcessState::Lost("the zygote did not say how".to_owned()));
         let kill_reason = self.kill_reason.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (kill_reason, state) {
+            (_, ProcessState::Lost(how)) if self.zygote.keeps_failing() => {
+                EndReason::Setup { message: format!("no process could be started: {how}") }
+            }
             (_, ProcessState::Lost(how)) => EndReason::ProcessDied { how, with_zygote: true },
             (Some(reason), _) => EndReason::Terminated { reason },
             (None, ProcessState::Failed(why)) => {

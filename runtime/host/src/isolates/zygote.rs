@@ -53,6 +53,10 @@ const START_DEADLINE: Duration = Duration::from_secs(30);
 /// How long to wait for the end of a dead zygote's standard error.
 const LAST_LINES_DEADLINE: Duration = Duration::from_secs(1);
 
+/// Zygotes that die in a row before they have booted, until extensions are told that there is none. One may have been killed
+/// just then; more have a cause that the next will meet, too.
+const MAX_FAILED_BOOTS: u32 = 3;
+
 /// The state of a process, as the zygote reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProcessState {
@@ -86,6 +90,8 @@ pub struct Zygote {
     orders: mpsc::UnboundedSender<Outgoing>,
     shared: Arc<Shared>,
     next: AtomicU64,
+    /// How many before it, in a row, died before they had booted.
+    failed_boots: u32,
 }
 
 struct Shared {
@@ -98,6 +104,8 @@ struct Shared {
 #[derive(Default)]
 struct Open {
     pid: Option<u32>,
+    /// It has reported something, which it does once it has booted.
+    has_booted: bool,
     processes: HashMap<ProcessNumber, watch::Sender<ProcessState>>,
     pings: HashMap<u64, oneshot::Sender<()>>,
 }
@@ -115,10 +123,14 @@ impl Shared {
 impl Zygote {
     /// Finds the zygote that sessions like this one share, or starts one: `PROGRAM zygote`. Without a folder to meet in,
     /// the zygote is this session's own. Must be called inside a tokio runtime.
-    pub fn connect(program: &Path, folder: Option<&Path>) -> std::io::Result<Arc<Self>> {
+    pub fn connect(
+        program: &Path,
+        folder: Option<&Path>,
+        failed_boots: u32,
+    ) -> std::io::Result<Arc<Self>> {
         let socket = folder.and_then(|folder| meeting_place(program, folder));
         if let Some(stream) = socket.as_ref().and_then(|path| find(path)) {
-            return Ok(Self::over(stream, None, None));
+            return Ok(Self::over(stream, None, None, failed_boots));
         }
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -131,10 +143,15 @@ impl Zygote {
         command.process_group(0);
         let mut child = command.spawn()?;
         let stderr = child.stderr.take();
-        Ok(Self::over(UnixStream::from_std(ours)?, child.id(), stderr))
+        Ok(Self::over(UnixStream::from_std(ours)?, child.id(), stderr, failed_boots))
     }
 
-    fn over(stream: UnixStream, pid: Option<u32>, stderr: Option<ChildStderr>) -> Arc<Self> {
+    fn over(
+        stream: UnixStream,
+        pid: Option<u32>,
+        stderr: Option<ChildStderr>,
+        failed_boots: u32,
+    ) -> Arc<Self> {
         let pid = pid.or_else(|| stream.peer_cred().ok()?.pid().map(i32::cast_unsigned));
         let shared = Arc::new(Shared {
             open: Mutex::new(Open { pid, ..Open::default() }),
@@ -153,7 +170,7 @@ impl Zygote {
             }
             writing.die();
         });
-        Arc::new(Self { orders, shared, next: AtomicU64::new(1) })
+        Arc::new(Self { orders, shared, next: AtomicU64::new(1), failed_boots })
     }
 
     /// Orders a process. It has the given files as its socket and its standard error.
@@ -212,6 +229,16 @@ impl Zygote {
         open.pid.into_iter().chain(open.processes.values().filter_map(started)).collect()
     }
 
+    /// How many zygotes in a row have died before they had booted, up to this one.
+    pub fn failed_boots(&self) -> u32 {
+        if self.is_alive() || self.shared.open().has_booted { 0 } else { self.failed_boots + 1 }
+    }
+
+    /// Whether so many have died in this way that the next is expected to do the same.
+    pub fn keeps_failing(&self) -> bool {
+        self.failed_boots() >= MAX_FAILED_BOOTS
+    }
+
     /// How it died, in words.
     pub fn how_it_died(&self) -> String {
         self.shared.how_it_died()
@@ -248,6 +275,7 @@ impl Shared {
 
     fn take(&self, report: Report) {
         let mut open = self.open();
+        open.has_booted = true;
         match report {
             Report::Started { process, pid } => {
                 if let Some(state) = open.processes.get(&process) {

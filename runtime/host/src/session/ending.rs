@@ -48,6 +48,15 @@ pub(super) enum Phase {
     Ended,
 }
 
+/// Says that the session has ended, however that came about.
+struct Over<'a>(&'a Session);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.0.phase.send_replace(Phase::Ended);
+    }
+}
+
 impl Session {
     /// Ends the conversation: what runs is aborted, `onSessionEnd` runs, and every extension is stopped,
     /// all at once. What they last said is in their logs then. It goes on to its end also when nobody
@@ -58,8 +67,9 @@ impl Session {
             self.0.phase.send_replace(Phase::Ending);
             let session = self.clone();
             self.0.runtime.spawn(async move {
-                session.finish(reason).await;
-                session.0.phase.send_replace(Phase::Ended);
+                // Dropped also when something panics: whoever waits for the end must not wait for ever.
+                let over = Over(&session);
+                over.0.finish(reason).await;
             });
         }
         // The sender lives as long as we do.

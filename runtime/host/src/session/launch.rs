@@ -233,6 +233,8 @@ impl Session {
                 Self(inner).receive(&peer, message);
             }
         };
+        // Starting a zygote takes milliseconds, in which nobody must wait for the lock below.
+        self.0.isolates.prepare();
         // The isolate may speak before it is listed; the lock makes it wait until it is.
         let mut state = self.0.extensions.lock();
         let epoch = state.epoch;

@@ -14,6 +14,7 @@ use crate::worker;
 use crate::worker::Worker;
 
 use super::rehearsal;
+use super::room;
 
 /// A process ready to be forked.
 pub struct Booted {
@@ -26,6 +27,7 @@ pub struct Booted {
 
 /// Boots the engine and makes an instance with the platform in it.
 pub fn boot() -> std::io::Result<Booted> {
+    room::check()?;
     let before = open_descriptors();
     engine::init_for_forks();
     // Timers alone: a driver of files or signals would be shared with the forks.

@@ -46,6 +46,8 @@ struct State {
     bytes: usize,
     /// Nothing more will come.
     closed: bool,
+    /// Somebody wants the program to end.
+    hurried: bool,
     /// Why it cannot be printed any more.
     problem: Option<(ErrorKind, String)>,
 }
@@ -67,14 +69,20 @@ impl Backlog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event, as soon as there is room.
+    /// Adds an event, as soon as there is room. After [`Backlog::hurry`] nobody waits for room, and what is not recorded
+    /// is not printed.
     pub fn push(&self, event: &Event) {
+        if event.ephemeral && self.is_hurried() {
+            return;
+        }
         let bytes = weight(event);
         let event = event.clone();
-        let is_full = |state: &mut State| state.bytes >= self.limit && state.problem.is_none();
+        let is_full = |state: &mut State| {
+            state.bytes >= self.limit && state.problem.is_none() && !state.hurried
+        };
         let waited = self.taken.wait_while(self.lock(), is_full);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        if state.problem.is_some() || state.closed {
+        if state.problem.is_some() || state.closed || (state.hurried && event.ephemeral) {
             return;
         }
         state.bytes += bytes;
@@ -98,6 +106,22 @@ impl Backlog {
         state.bytes -= taken;
         self.taken.notify_all();
         (!batch.is_empty()).then_some(batch)
+    }
+
+    /// Somebody wants the program to end: what an agent says in pieces is not printed any more. The rest is what it has
+    /// done, and the end of it.
+    pub fn hurry(&self) {
+        let mut state = self.lock();
+        state.hurried = true;
+        state.events.retain(|(event, _)| !event.ephemeral);
+        state.bytes = state.events.iter().map(|(_, bytes)| bytes).sum();
+        drop(state);
+        self.taken.notify_all();
+    }
+
+    /// Whether somebody wants the program to end.
+    pub fn is_hurried(&self) -> bool {
+        self.lock().hurried
     }
 
     /// Nothing more will come.

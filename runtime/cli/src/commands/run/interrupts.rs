@@ -22,11 +22,15 @@ impl Interrupts {
         let failed = |error| CliError::new(format!("signals cannot be handled: {error}"));
         let (sender, receiver) = watch::channel(false);
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         std::thread::Builder::new()
             .name("tenon-interrupt".to_owned())
             .spawn(move || {
+                // Made here: an event loop must not be dropped inside another, should there be no thread.
+                let mut runtime = tokio::runtime::Builder::new_current_thread();
+                let runtime = match runtime.enable_all().build() {
+                    Ok(runtime) => runtime,
+                    Err(error) => return drop(ready.send(Err(error))),
+                };
                 runtime.block_on(async {
                     let kinds =
                         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];

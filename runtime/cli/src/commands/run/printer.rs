@@ -1,5 +1,6 @@
 //! Prints the events of a session as they come: as JSON, as text for a person, or only the answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tenon_host::events::Event;
@@ -61,6 +62,11 @@ impl Printer {
         self.backlog.given_up().await
     }
 
+    /// Somebody wants the program to end: what an agent says in pieces is not printed any more.
+    pub fn hurry(&self) {
+        self.backlog.hurry();
+    }
+
     /// Waits until everything is printed; returns why it cannot be, if that is so.
     pub async fn finish(self) -> Option<std::io::Error> {
         self.backlog.close();
@@ -75,13 +81,59 @@ fn print(backlog: &Backlog, style: Style, lookup: Lookup) {
     let mut show = show(style, lookup);
     let mut print_all = || -> std::io::Result<()> {
         while let Some(batch) = backlog.take() {
-            show(Some(batch.as_slice()))?;
+            if style != Style::Text {
+                show(Some(batch.as_slice()))?;
+                continue;
+            }
+            for event in &batch {
+                // What is laid out for a person takes its time, and nobody can be made to wait for all of it.
+                for piece in
+                    pieces(event).take_while(|_| !(event.ephemeral && backlog.is_hurried()))
+                {
+                    show(Some(std::slice::from_ref(&*piece)))?;
+                }
+            }
         }
         show(None)
     };
     if let Err(error) = print_all() {
         backlog.give_up(&error);
     }
+}
+
+/// The field with a part of a message.
+const DELTA: &str = "deltaContent";
+
+/// The most of one message that is laid out at once, in bytes.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// An event; one that is a long part of a message as several shorter parts.
+fn pieces(event: &Event) -> Box<dyn Iterator<Item = Cow<'_, Event>> + '_> {
+    let text = event.data[DELTA].as_str().unwrap_or_default();
+    if text.len() <= PIECE_BYTES {
+        return Box::new(std::iter::once(Cow::Borrowed(event)));
+    }
+    let fields = event.data.as_object().into_iter().flatten();
+    let others = fields.filter(|(name, _)| *name != DELTA);
+    let shell = Event {
+        kind: event.kind.clone(),
+        data: others.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        id: event.id.clone(),
+        timestamp: event.timestamp.clone(),
+        parent_id: event.parent_id.clone(),
+        ephemeral: event.ephemeral,
+    };
+    let mut rest = text;
+    Box::new(std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+        rest = more;
+        let mut event = shell.clone();
+        event.data[DELTA] = piece.into();
+        Some(Cow::Owned(event))
+    }))
 }
 
 /// Prints a batch of events, or what is left at the end.
@@ -193,6 +245,18 @@ mod tests {
             "\n"
         );
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_long_part_of_a_message_is_laid_out_in_pieces() {
+        let text = "\u{1f600}".repeat(PIECE_BYTES);
+        let long = event("assistant.message_delta", json!({ "messageId": "m", DELTA: text }));
+        let pieces: Vec<_> = pieces(&long).collect();
+        assert!(pieces.len() > 3 && pieces.iter().all(|piece| piece.data["messageId"] == "m"));
+        let all: String = pieces.iter().filter_map(|piece| piece.data[DELTA].as_str()).collect();
+        assert_eq!(all, text);
+        let short = event("assistant.message_delta", json!({ DELTA: "x" }));
+        assert_eq!(super::pieces(&short).count(), 1);
     }
 
     #[test]
