@@ -35,6 +35,8 @@ pub struct Load {
     pub calls: HashMap<CallId, oneshot::Sender<Reply>>,
     /// How many are about to call it.
     pub pins: usize,
+    /// It is told to stop, or about to be: a new call would be lost.
+    pub is_stopping: bool,
     /// What it registered.
     pub offers: Registration,
     /// The events it wants. Until it serves it gets none: the load before it still does.
@@ -64,6 +66,7 @@ impl Load {
             layers: None,
             calls: HashMap::new(),
             pins: 0,
+            is_stopping: false,
             offers: Registration::default(),
             wanted: Filter::default(),
             subscriber,

@@ -140,7 +140,10 @@ impl Session {
     pub(super) async fn end_load(&self, peer: &Peer) {
         let stopping = {
             let mut state = self.0.extensions.lock();
-            state.load(peer).map(|load| (load.isolate.stop(), load.last_word()))
+            state.load(peer).map(|load| {
+                load.is_stopping = true;
+                (load.isolate.stop(), load.last_word())
+            })
         };
         let Some((stop, mut last_word)) = stopping else { return };
         stop.await;
@@ -464,5 +467,13 @@ fn is_drained(state: &mut State, peer: &Peer) -> bool {
     }
     let until = load.serves.1.unwrap_or_default();
     let may_be_asked = load.has_tool_hooks() && newer < MAX_KEPT;
-    !(may_be_asked && state.is_viewed_before(until))
+    if may_be_asked && state.is_viewed_before(until) {
+        return false;
+    }
+    // Under the same lock as the check: whoever found this load in an earlier view and calls it from now on is sent to
+    // the newest instead.
+    if let Some(load) = state.load(peer) {
+        load.is_stopping = true;
+    }
+    true
 }

@@ -322,8 +322,10 @@ impl Session {
     async fn execute(&self, caller: &Caller, owner: Option<&Peer>, args: &Value) -> ToolResult {
         let name = &caller.tool_name;
         let Some(owner) = owner else { return self.call_own_tool(name, args).await };
-        // Its load may be gone after a long question to the person; the tool is then the next one's.
-        let newer = if self.0.extensions.lock().load(owner).is_none() {
+        // Its load may have ended since it was looked up, for instance during a long question to the person. The tool is
+        // then the next one's.
+        let is_gone = self.0.extensions.lock().load(owner).is_none_or(|load| load.is_stopping);
+        let newer = if is_gone {
             self.tool(&self.0.extensions.view(), name).and_then(|(_, newer)| newer)
         } else {
             None
