@@ -58,6 +58,11 @@ impl BeneathError {
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }
+
+    /// Whether something has that name already.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::AlreadyExists)
+    }
 }
 
 /// Whether the write replaced a file.
@@ -116,6 +121,15 @@ impl Beneath {
             return Err(error.into());
         }
         Ok(before)
+    }
+
+    /// Writes a file that must not be there yet, nor a link in its place. Missing folders on the way are made.
+    pub fn create(&self, path: &Path, content: &[u8]) -> Result<(), BeneathError> {
+        let (folder, name) = self.parent(path, true)?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::openat(&folder, name, flags, NEW_FILE)?);
+        Ok(file.write_all(content)?)
     }
 
     /// Deletes a file, or a link in its place.
@@ -213,6 +227,40 @@ mod tests {
     }
 
     #[test]
+    fn a_new_file_is_written_through_no_link_and_over_nothing() {
+        let (temp, beneath) = folders();
+        beneath.create(Path::new("a/new"), b"first").unwrap();
+        assert!(beneath.create(Path::new("a/new"), b"second").unwrap_err().is_taken());
+        assert_eq!(beneath.read(Path::new("a/new"), MOST).unwrap(), "first");
+        symlink(temp.path().join("absent"), temp.path().join("inside/dangling")).unwrap();
+        assert!(beneath.create(Path::new("dangling"), b"x").unwrap_err().is_taken());
+        assert!(!temp.path().join("absent").exists());
+        symlink(temp.path(), temp.path().join("inside/outside")).unwrap();
+        assert!(matches!(
+            beneath.create(Path::new("outside/new"), b"x"),
+            Err(BeneathError::Link(_))
+        ));
+        assert!(!temp.path().join("new").exists());
+    }
+
+    #[test]
+    fn another_name_of_a_file_is_replaced_and_the_file_is_not() {
+        let (temp, beneath) = folders();
+        std::fs::hard_link(temp.path().join("secret"), temp.path().join("inside/hard")).unwrap();
+        beneath.replace(Path::new("hard"), b"mine").unwrap();
+        assert_eq!(std::fs::read_to_string(temp.path().join("secret")).unwrap(), "secret");
+    }
+
+    #[test]
+    fn a_dangling_link_is_no_file_and_makes_none() {
+        let (temp, beneath) = folders();
+        symlink(temp.path().join("absent"), temp.path().join("inside/dangling")).unwrap();
+        assert!(matches!(beneath.read(Path::new("dangling"), MOST), Err(BeneathError::Link(_))));
+        beneath.replace(Path::new("dangling"), b"mine").unwrap();
+        assert!(!temp.path().join("absent").exists());
+    }
+
+    #[test]
     fn a_linked_folder_is_not_opened() {
         let (temp, _) = folders();
         symlink(temp.path(), temp.path().join("elsewhere")).unwrap();
@@ -237,5 +285,6 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .unwrap();
         assert!(beneath.read(Path::new("pipe"), MOST).is_err());
+        assert!(matches!(beneath.replace(Path::new("pipe"), b"x"), Err(BeneathError::NotAFile)));
     }
 }

@@ -1,13 +1,14 @@
 //! What a tool call comes to, for the agent and for the record.
 
-use std::fs::File;
-use std::io::Write;
+use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::Value;
 use serde_json::json;
 
 use super::Session;
+use crate::beneath::Beneath;
+use crate::beneath::BeneathError;
 use crate::front::Context;
 use crate::tool::ResultType;
 use crate::tool::ToolResult;
@@ -110,24 +111,22 @@ impl Session {
     }
 
     /// Writes a result into a file of its own, named after its call.
-    fn keep_result(&self, call: &str, text: &str) -> std::io::Result<PathBuf> {
-        let folder = self.folder().join("files").join("tool-results");
-        std::fs::create_dir_all(&folder)?;
+    fn keep_result(&self, call: &str, text: &str) -> Result<PathBuf, BeneathError> {
+        std::fs::create_dir_all(self.folder())?;
+        let session = Beneath::open(self.folder())?;
+        let folder = Path::new("files").join("tool-results");
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let name: String = call.chars().map(plain).take(MAX_NAME_CHARS).collect();
         let mut path = folder.join(format!("{name}.txt"));
         for number in 2.. {
-            match File::options().write(true).create_new(true).open(&path) {
-                Ok(mut file) => {
-                    file.write_all(text.as_bytes())?;
-                    break;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            match session.create(&path, text.as_bytes()) {
+                Ok(()) => break,
+                Err(error) if error.is_taken() => {
                     path = folder.join(format!("{name}-{number}.txt"));
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(path)
+        Ok(self.folder().join(path))
     }
 }
