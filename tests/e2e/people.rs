@@ -567,6 +567,18 @@ fn where_review_is_asked_for_a_change_takes_the_permission_away() {
     assert_eq!(status(), "untrusted");
 }
 
+#[test]
+fn inspect_shows_a_few_of_what_could_not_be_protected() {
+    let workspace = Workspace::new().extension("greeter", GREETER);
+    workspace.home_file("config.toml", "[extensions.greeter]\nprofile = \"workspace\"\n");
+    let notes = workspace.run(&["ext", "inspect", "greeter", "--json"]).json();
+    let notes = notes["sandbox"]["notes"].as_array().unwrap().len();
+    assert!(notes > 3, "{notes}");
+    let shown = workspace.run(&["ext", "inspect", "greeter"]).stdout;
+    assert_eq!(shown.matches("is not denied").count(), 3, "{shown}");
+    assert!(shown.contains(&format!("and {} more (--json lists all)", notes - 3)), "{shown}");
+}
+
 /// The states of the doctor's checks of that name.
 fn states(report: &Value, name: &str) -> Vec<String> {
     let checks = report.as_array().unwrap().iter().filter(|check| check["name"] == name);

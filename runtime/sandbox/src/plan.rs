@@ -96,14 +96,20 @@ impl Plan {
         let kept: Vec<_> = std::iter::once(folder).chain(needed).collect();
         let run = !matches!(&grant.run.allow, Some(names) if names.is_empty());
 
-        let unreadable = denied(grant.read.deny.iter().map(Path::new), "reading", &mut notes);
+        let mut absent = Vec::new();
+        let unreadable = denied(grant.read.deny.iter().map(Path::new), "reading", &mut absent);
+        notes.extend(absent.into_iter().map(|(_, note)| note));
         let mut read = allowed(&grant.read, &unreadable, "read", &mut notes);
         read.extend(kept.iter().cloned());
 
         let protected = request.protected.iter().map(PathBuf::as_path);
         let unwritable = grant.write.deny.iter().map(Path::new).chain(protected);
-        let frozen = denied(unwritable.clone(), "writing", &mut notes);
+        let mut absent = Vec::new();
+        let frozen = denied(unwritable.clone(), "writing", &mut absent);
         let write = allowed(&grant.write, &frozen, "write", &mut notes);
+        // What cannot be made need not be denied.
+        absent.retain(|(path, _)| can_be_made(path, &write));
+        notes.extend(absent.into_iter().map(|(_, note)| note));
         note_links(unwritable, &write, &mut notes);
 
         let implied = if run { [PROGRAMS, PROGRAMS_READ].concat() } else { Vec::new() };
@@ -186,21 +192,29 @@ fn allowed(
     trees
 }
 
-/// The real paths of what is denied and exists.
+/// Whether something that is not there could be made where the writable trees are.
+fn can_be_made(path: &Path, writable: &[PathBuf]) -> bool {
+    let there = path.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+    there.is_some_and(|there| inside(&there, writable))
+}
+
+/// The real paths of what is denied and exists; and what does not, with a note.
 fn denied<'a>(
     paths: impl Iterator<Item = &'a Path>,
     what: &str,
-    notes: &mut Vec<String>,
+    absent: &mut Vec<(PathBuf, String)>,
 ) -> Vec<PathBuf> {
     let mut real = Vec::new();
     for path in paths {
         match path.canonicalize() {
             Ok(path) => real.push(path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                notes.push(format!("{what} {} is not denied: it does not exist", path.display()));
+                let note = format!("{what} {} is not denied: it does not exist", path.display());
+                absent.push((path.to_owned(), note));
             }
             Err(error) => {
-                notes.push(format!("{what} {} is not denied: {error}", path.display()));
+                let note = format!("{what} {} is not denied: {error}", path.display());
+                absent.push((path.to_owned(), note));
             }
         }
     }
@@ -289,7 +303,20 @@ mod tests {
         let write = Access { deny: vec![absent.clone()], ..Access::only([absent]) };
         let plan = plan(&Grant { write, ..Grant::default() }, place.path());
         assert!(plan.write.is_empty() && plan.frozen.is_empty());
-        assert_eq!(plan.notes.len(), 2);
+        assert_eq!(plan.notes.len(), 1);
         assert!(plan.writes && plan.limits_writing());
+    }
+
+    #[test]
+    fn what_does_not_exist_is_noted_where_it_could_be_made() {
+        let place = tempfile::tempdir().unwrap();
+        let inside = place.path().join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        let (within, beside) = (inside.join("a/b"), place.path().join("beside"));
+        let write =
+            Access { deny: vec![text(&within), text(&beside)], ..Access::only([text(&inside)]) };
+        let plan = plan(&Grant { write, ..Grant::default() }, place.path());
+        assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
+        assert!(plan.notes[0].contains("inside/a/b"), "{:?}", plan.notes);
     }
 }

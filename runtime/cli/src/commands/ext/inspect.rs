@@ -25,6 +25,9 @@ use crate::workspace;
 /// The newest log lines that are shown.
 const LOG_TAIL: usize = 20;
 
+/// The most notes about the sandbox that are shown.
+const MAX_NOTES: usize = 3;
+
 /// The most files that are shown.
 const MAX_FILES: usize = 20;
 
@@ -91,8 +94,13 @@ fn print_facts(info: &ExtensionInfo) {
     }
     if let Some(layers) = &info.sandbox {
         output::line(format_args!("  sandbox     {layers}"));
-        for note in &layers.notes {
+        for note in layers.notes.iter().take(MAX_NOTES) {
             output::line(format_args!("              {YELLOW}{note}{YELLOW:#}"));
+        }
+        if let more @ 1.. = layers.notes.len().saturating_sub(MAX_NOTES) {
+            output::line(format_args!(
+                "              {DIM}and {more} more (--json lists all){DIM:#}"
+            ));
         }
     }
     if let Some(file) = &info.log_file {
