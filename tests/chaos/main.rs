@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod approval;
 mod case;
 mod forks;
 mod handover;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     unsafe { std::env::set_var(SECRET.0, SECRET.1) };
     let trials = [
         hostile::trials(),
+        approval::trials(),
         reload::trials(),
         storm::trials(),
         handover::trials(),

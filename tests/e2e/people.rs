@@ -568,6 +568,31 @@ fn where_review_is_asked_for_a_change_takes_the_permission_away() {
 }
 
 #[test]
+fn what_waits_for_an_approval_runs_once_it_is_reviewed() {
+    let workspace = Workspace::new().extension("greeter", GREETER);
+    assert_eq!(distrustful(&workspace, &["trust"]).code, 0);
+    let file = workspace.home().join("trust.json");
+    let mut store: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let folder = workspace.cwd().join(".github/extensions/greeter");
+    let folder = std::fs::canonicalize(folder).unwrap().to_str().unwrap().to_owned();
+    store["held"] =
+        serde_json::json!({ folder: { "before": null, "held_at": "2026-01-01T00:00:00Z" } });
+    std::fs::write(&file, store.to_string()).unwrap();
+    let list = || distrustful(&workspace, &["ext", "list", "--json"]).json()[0].clone();
+    let waits = list();
+    assert_eq!(
+        (&waits["status"], &waits["waits_for_approval"]),
+        (&"untrusted".into(), &true.into())
+    );
+    let said = distrustful(&workspace, &["ext", "inspect", "greeter"]).stdout;
+    assert!(said.contains("it waits for your approval"), "{said}");
+    assert!(said.contains("tenon trust --review greeter"), "{said}");
+    let run = distrustful(&workspace, &["trust", "--review", "greeter", "--json"]);
+    assert_eq!(run.json()["waited"], true);
+    assert_eq!(list()["status"], "running");
+}
+
+#[test]
 fn inspect_shows_a_few_of_what_could_not_be_protected() {
     let workspace = Workspace::new().extension("greeter", GREETER);
     workspace.home_file("config.toml", "[extensions.greeter]\nprofile = \"workspace\"\n");

@@ -83,7 +83,7 @@ async fn run(args: Args) -> Result<ExitCode, CliError> {
         Some(Command::Agents) => commands::agents::run(&args).await,
         Some(Command::Demo) => commands::demo::run(&args).await,
         Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
-        Some(Command::Trust(trust)) => commands::trust::run(&args, trust),
+        Some(Command::Trust(trust)) => commands::trust::run(&args, trust).await,
         Some(Command::Doctor) => commands::doctor::run(&args).await,
         Some(Command::DemoAgent(_)) => {
             Err(CliError::new("the demo agent is started before anything else"))

@@ -9,6 +9,7 @@ use std::task::Poll;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
+use tenon_host::config::Config;
 use tenon_host::control;
 use tenon_host::control::ControlGuard;
 use tenon_host::control::Live;
@@ -19,6 +20,7 @@ use tenon_host::discovery::Scope;
 use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
 use tenon_host::trust::TrustStore;
+use tenon_host::trust::content_hash;
 use tokio::signal::unix::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::sync::watch;
@@ -166,6 +168,20 @@ impl Workspace {
         let mut live = control::live(&self.home).await;
         live.retain(|session| session.root() == self.root());
         live
+    }
+
+    /// Approves an extension that the person has just had put there, so that a session in which a restricted extension
+    /// runs does not ask about it. Where the person wants to review every content, this is none.
+    pub fn approve_own(&self, scope: Scope, folder: &Path) -> Result<(), CliError> {
+        let reviews = Config::read(&self.home).is_ok_and(|config| config.trust.review);
+        if scope == Scope::Project && reviews {
+            return Ok(());
+        }
+        // One that is too large to be reviewed is asked about, where it matters.
+        let Ok(hash) = content_hash(folder) else { return Ok(()) };
+        TrustStore::of(&self.home)
+            .review(folder, &hash)
+            .map_err(|error| CliError::new(error.to_string()))
     }
 
     /// The live sessions that an extension concerns: one of the user's is in every repository.

@@ -126,6 +126,9 @@ pub struct ExtensionInfo {
     pub status: Status,
     /// Why it does not run, or why what is on disk now is not what runs.
     pub error: Option<LoadError>,
+    /// Whether what is on disk waits for the person's approval; `error` says why.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_approval: bool,
     /// The last error there was, also after it runs again.
     pub last_error: Option<LoadError>,
     /// The tools it registered.
@@ -242,6 +245,7 @@ impl ExtensionInfo {
             path,
             status: Status::Starting,
             error: None,
+            waits_for_approval: false,
             last_error: None,
             failures: 0,
             limits: Limits::default(),

@@ -71,6 +71,8 @@ pub struct Extension {
     pub room: Option<u64>,
     /// The hash of the content that the person was last asked about.
     pub asked: Option<String>,
+    /// What is on disk and waits for the person's approval, while the load that serves goes on.
+    pub held: Option<String>,
     /// How it has fared.
     pub record: Record,
     /// The tools it had when it last served, in case it comes back.
@@ -92,6 +94,7 @@ impl Extension {
             changed: false,
             room: None,
             asked: None,
+            held: None,
             record: Record::default(),
             had: Vec::new(),
             log: Log::default(),
@@ -117,6 +120,12 @@ impl Extension {
         let starts = self.next.is_some() || self.info.status == Status::Starting;
         let comes = self.record.returns.is_some() || starts;
         comes && self.had.iter().any(|had| had == tool)
+    }
+
+    /// What is on disk waits for an approval, or nothing does.
+    pub fn hold(&mut self, held: Option<String>) {
+        self.info.waits_for_approval = held.is_some();
+        self.held = held;
     }
 
     /// Adds to its log.

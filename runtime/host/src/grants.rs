@@ -24,6 +24,17 @@ pub enum Profile {
     None,
 }
 
+impl Profile {
+    /// A profile with a larger one permits all that one with a smaller one does.
+    fn breadth(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Workspace => 1,
+            Self::Full => 2,
+        }
+    }
+}
+
 /// The folders that profiles speak of.
 #[derive(Debug, Clone, Copy)]
 pub struct GrantFolders<'a> {
@@ -64,6 +75,33 @@ fn picked_up(folders: &GrantFolders<'_>) -> Vec<PathBuf> {
 }
 
 impl ExtensionConfig {
+    /// Whether an extension may do less than the user: its profile is not `full`, or something is denied to it.
+    pub fn is_restricted(&self) -> bool {
+        let denied =
+            [&self.deny_read, &self.deny_write, &self.deny_net, &self.deny_run, &self.deny_env];
+        self.profile.unwrap_or_default() != Profile::Full || denied.iter().any(|it| !it.is_empty())
+    }
+
+    /// Whether an extension with this configuration may do nothing that one with the other may not. In doubt it is not.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let (mine, its) = (self.profile.unwrap_or_default(), other.profile.unwrap_or_default());
+        let all_of = |names: &[String], among: &[String]| names.iter().all(|it| among.contains(it));
+        let lists = [
+            (&self.allow_read, &self.deny_read, &other.allow_read, &other.deny_read),
+            (&self.allow_write, &self.deny_write, &other.allow_write, &other.deny_write),
+            (&self.allow_net, &self.deny_net, &other.allow_net, &other.deny_net),
+            (&self.allow_run, &self.deny_run, &other.allow_run, &other.deny_run),
+        ];
+        mine.breadth() <= its.breadth()
+            && lists.iter().all(|(allow, deny, its_allow, its_deny)| {
+                let allowed = its == Profile::Full || all_of(allow, its_allow);
+                let nothing = mine == Profile::None && allow.is_empty();
+                allowed && (nothing || all_of(its_deny, deny))
+            })
+            && all_of(&self.allow_env, &other.allow_env)
+            && (mine == Profile::None || all_of(&other.deny_env, &self.deny_env))
+    }
+
     /// The permissions that result from the profile and the lists.
     pub fn grant(&self, folders: GrantFolders<'_>) -> Grant {
         let path = |path: &Path| path.to_string_lossy().into_owned();
@@ -127,6 +165,32 @@ mod tests {
         assert_eq!(grant.read, Access::all());
         assert_eq!(grant.net.allow, None);
         assert_eq!(grant.net.deny, ["example.org"]);
+    }
+
+    #[test]
+    fn a_configuration_is_within_those_that_permit_as_much() {
+        let of = |text: &str| toml::from_str::<ExtensionConfig>(text).unwrap();
+        let (full, workspace, none) =
+            (of(""), of("profile = \"workspace\""), of("profile = \"none\""));
+        assert!(!full.is_restricted());
+        for restricted in [&workspace, &none, &of("deny-net = [\"a\"]")] {
+            assert!(restricted.is_restricted());
+            assert!(!full.is_within(restricted));
+            assert!(restricted.is_within(restricted));
+            assert!(restricted.is_within(&full));
+        }
+        assert!(none.is_within(&workspace));
+        assert!(!workspace.is_within(&none));
+        for more in ["allow-net = [\"a\"]", "allow-read = [\"/a\"]", "allow-env = [\"A_TOKEN\"]"] {
+            let more = of(&format!("profile = \"workspace\"\n{more}"));
+            assert!(!more.is_within(&workspace));
+            assert!(workspace.is_within(&more));
+        }
+        for denied in ["deny-write = [\"a\"]", "deny-run = [\"a\"]", "deny-env = [\"A\"]"] {
+            let less = of(&format!("profile = \"workspace\"\n{denied}"));
+            assert!(!workspace.is_within(&less));
+            assert!(less.is_within(&workspace));
+        }
     }
 
     #[test]

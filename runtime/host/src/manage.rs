@@ -23,6 +23,8 @@ pub struct ReloadReport {
     pub added: Vec<String>,
     /// Those that are gone.
     pub removed: Vec<String>,
+    /// Those whose newest files wait for the person's approval. One that ran before goes on with what it had.
+    pub waiting: Vec<String>,
     /// Those whose newest files do not load. One that ran before goes on with what it had.
     pub failed: Vec<String>,
 }

@@ -8,6 +8,7 @@ mod ending;
 mod files;
 mod generations;
 mod join;
+mod larger_grants;
 mod launch;
 mod manage_tools;
 mod management;
@@ -235,6 +236,8 @@ struct Inner {
     aborts: watch::Sender<u64>,
     /// Calls that extensions have running.
     nested: AtomicUsize,
+    /// See there.
+    larger_grants: Mutex<larger_grants::LargerGrants>,
     /// Held while `onSessionStart` runs; true when it has.
     started: tokio::sync::Mutex<bool>,
     /// Held by whoever starts or stops extensions.
@@ -310,6 +313,7 @@ impl Session {
             facts: Mutex::new(facts),
             aborts: watch::Sender::new(0),
             nested: AtomicUsize::new(0),
+            larger_grants: Mutex::default(),
             started: tokio::sync::Mutex::new(false),
             lifecycle: tokio::sync::Mutex::new(()),
             phase: watch::Sender::new(Phase::Open),

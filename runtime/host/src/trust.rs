@@ -90,6 +90,15 @@ struct Reviewed {
     reviewed_at: String,
 }
 
+/// An extension whose content appeared or changed while one with a smaller grant ran, until the person approves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The content it had before, if there was any: with this it may run.
+    pub before: Option<String>,
+    /// Since when, in RFC 3339.
+    pub held_at: String,
+}
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Remembered {
@@ -97,6 +106,9 @@ struct Remembered {
     folders: BTreeMap<String, Trusted>,
     /// By the extension's folder: the content that was approved last.
     reviewed: BTreeMap<String, Reviewed>,
+    /// By the extension's folder: what waits for an approval, also in later sessions.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    held: BTreeMap<String, Held>,
 }
 
 /// What the person trusts. A workspace is named by its root, as [`crate::discovery::project_root`] gives it.
@@ -175,7 +187,34 @@ impl TrustStore {
         let key = key(folder)?;
         let reviewed = Reviewed { hash: hash.to_owned(), reviewed_at: now() };
         self.0.change(|remembered| {
+            remembered.held.remove(&key);
             remembered.reviewed.insert(key, reviewed);
+        })
+    }
+
+    /// Keeps an extension from running until its content is approved, or is again what it was before.
+    pub fn hold(&self, folder: &Path, before: Option<&str>) -> Result<(), StoreError> {
+        let key = key(folder)?;
+        if self.0.read()?.held.contains_key(&key) {
+            return Ok(());
+        }
+        let held = Held { before: before.map(str::to_owned), held_at: now() };
+        self.0.change(|remembered| {
+            remembered.held.entry(key).or_insert(held);
+        })
+    }
+
+    /// Whether an extension is kept from running.
+    pub fn held(&self, folder: &Path) -> Option<Held> {
+        let mut remembered = self.0.read().ok()?;
+        remembered.held.remove(&folder_key(folder).ok()?)
+    }
+
+    /// Lets an extension run again that was held: its content is what it was before.
+    pub fn release(&self, folder: &Path) -> Result<(), StoreError> {
+        let key = key(folder)?;
+        self.0.change(|remembered| {
+            remembered.held.remove(&key);
         })
     }
 }
@@ -416,6 +455,23 @@ mod tests {
         assert!(!store.revoke(&root).unwrap());
         assert!(!store.is_reviewed(&a, "two"));
         assert!(store.is_reviewed(&other, "one"));
+    }
+
+    #[test]
+    fn what_is_held_stays_so_until_it_is_reviewed_or_released() {
+        let temp = tempfile::tempdir().unwrap();
+        let (a, b) = (folder(temp.path(), "a"), folder(temp.path(), "b"));
+        let store = TrustStore::of(temp.path());
+        assert_eq!(store.held(&a), None);
+        store.hold(&a, Some("first")).unwrap();
+        store.hold(&b, None).unwrap();
+        // What it was before is what it was when it was held first.
+        store.hold(&a, Some("second")).unwrap();
+        assert_eq!(TrustStore::of(temp.path()).held(&a).unwrap().before.unwrap(), "first");
+        store.review(&a, "third").unwrap();
+        assert_eq!(store.held(&a), None);
+        store.release(&b).unwrap();
+        assert_eq!(store.held(&b), None);
     }
 
     #[test]

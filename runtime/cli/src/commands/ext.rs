@@ -10,7 +10,7 @@ mod reload;
 mod remove;
 mod report;
 mod switch;
-mod tell;
+pub mod tell;
 mod top;
 
 use std::process::ExitCode;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anstyle::Style;
 use serde_json::json;
 use tenon_host::config::Config;
+use tenon_host::control::Request;
 use tenon_host::discovery;
 use tenon_host::discovery::Scope;
 use tenon_host::trust::TrustStore;
@@ -13,6 +14,7 @@ use tenon_host::trust::content_hash;
 
 use crate::args::Args;
 use crate::args::TrustArgs;
+use crate::commands::ext::tell::tell;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;
@@ -24,7 +26,7 @@ use crate::workspace::Workspace;
 use crate::workspace::directory;
 use crate::workspace::shown;
 
-pub fn run(args: &Args, trust: &TrustArgs) -> Result<ExitCode, CliError> {
+pub async fn run(args: &Args, trust: &TrustArgs) -> Result<ExitCode, CliError> {
     let mut workspace = Workspace::of(args)?;
     let store = TrustStore::of(&workspace.home);
     if trust.list {
@@ -38,7 +40,7 @@ pub fn run(args: &Args, trust: &TrustArgs) -> Result<ExitCode, CliError> {
         workspace.cwd = directory("PATH", path)?;
     }
     match &trust.review {
-        Some(name) => review(args, &workspace, &store, name),
+        Some(name) => review(args, &workspace, &store, name).await,
         None => give(args, &workspace, &store),
     }
 }
@@ -101,7 +103,7 @@ fn list(args: &Args, store: &TrustStore) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn review(
+async fn review(
     args: &Args,
     workspace: &Workspace,
     store: &TrustStore,
@@ -112,13 +114,18 @@ fn review(
         CliError::new(format!("{} cannot be read: {error}", found.folder.display()))
     })?;
     let known = store.is_reviewed(&found.folder, &hash);
+    let waited = store.held(&found.folder).is_some();
     store.review(&found.folder, &hash).map_err(failed)?;
+    // A session in which it waits loads it now.
+    let told = tell(workspace.live_with(found.scope).await, &Request::Refresh).await;
     if args.json {
         output::json(&json!({
             "id": found.id(),
             "folder": found.folder,
             "hash": hash,
             "was_reviewed": known,
+            "waited": waited,
+            "sessions": told,
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -128,9 +135,11 @@ fn review(
         &hash[..12]
     ));
     output::line(format_args!("  {}", shown(&found.folder)));
-    if !Config::read(&workspace.home).is_ok_and(|config| config.trust.review) {
+    told.iter().for_each(|one| output::line(format_args!("  {}", one.heading())));
+    if !waited && !Config::read(&workspace.home).is_ok_and(|config| config.trust.review) {
         output::line(format_args!(
-            "  {DIM}it counts once config.toml says{DIM:#} [trust] review = true"
+            "  {DIM}it counts where a restricted extension runs, and everywhere once config.toml says{DIM:#} \
+             [trust] review = true"
         ));
     }
     Ok(ExitCode::SUCCESS)

@@ -31,6 +31,11 @@ impl Approvals {
         sets.is_some_and(|sets| sets.iter().any(|set| *set == sorted(names)))
     }
 
+    /// Whether anything was approved for an extension. A file that cannot be read approves nothing.
+    pub fn has_any(&self, extension: &str) -> bool {
+        self.0.read().unwrap_or_default().get(extension).is_some_and(|sets| !sets.is_empty())
+    }
+
     /// Remembers that these names were approved together.
     pub fn remember(&self, extension: &str, names: &[String]) -> Result<(), StoreError> {
         self.0.change(|remembered| {

@@ -35,16 +35,18 @@ use crate::trust;
 use crate::trust::TrustStore;
 
 /// What keeps an extension from being started.
-struct Obstacle {
-    status: Status,
-    error: LoadError,
+pub(super) struct Obstacle {
+    pub status: Status,
+    pub error: LoadError,
     /// The hash of its content, if the person can let it run by approving that.
-    review: Option<String>,
+    pub review: Option<String>,
+    /// What is on disk, if only this waits for an approval and the load that serves goes on.
+    pub held: Option<String>,
 }
 
 impl Obstacle {
-    fn new(status: Status, message: impl Into<String>, hint: Option<String>) -> Self {
-        Self { status, error: LoadError::new(message, hint), review: None }
+    pub fn new(status: Status, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { status, error: LoadError::new(message, hint), review: None, held: None }
     }
 }
 
@@ -59,8 +61,15 @@ impl Session {
         let key = key_of(found);
         let obstacle = self.obstacle(found);
         let serves = self.list_extension(found);
-        if let Some(Obstacle { status, error, review }) = obstacle {
-            if serves {
+        if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
+            extension.hold(obstacle.as_ref().and_then(|obstacle| obstacle.held.clone()));
+        }
+        if let Some(Obstacle { status, error, review, held }) = obstacle {
+            if serves && held.is_some() {
+                if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
+                    extension.blame(error);
+                }
+            } else if serves {
                 self.retire(&key, Some((status, error)));
             } else if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
                 extension.files = entry_files(found);
@@ -107,7 +116,7 @@ impl Session {
     }
 
     /// Whatever keeps an extension from being started.
-    fn obstacle(&self, found: &Found) -> Option<Obstacle> {
+    pub(super) fn obstacle(&self, found: &Found) -> Option<Obstacle> {
         if let Some(other) = &found.shadowed_by {
             return Some(Obstacle::new(Status::Shadowed, format!("{other} is used instead"), None));
         }
@@ -127,7 +136,7 @@ impl Session {
         if found.scope == Scope::Project && self.0.config.trust.review {
             return self.unreviewed(found);
         }
-        None
+        self.unapproved(found)
     }
 
     /// Where every content is to be approved: one that was not.
@@ -211,6 +220,7 @@ impl Session {
     /// Starts a load of an extension: beside the one that serves, or as the one that serves.
     pub(super) fn start(&self, key: &Key, entry: PathBuf) {
         let spec = self.load_spec(key, entry);
+        self.before_start(key, &self.0.config.of(&spec.id, &key.1));
         let (generation, overtaken) = {
             let mut state = self.0.extensions.lock();
             let Some(extension) = state.map.get_mut(key) else { return };

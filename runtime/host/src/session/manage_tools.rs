@@ -201,6 +201,8 @@ impl Session {
         };
         let made = scaffold::scaffold(&parent, &args.name, kind, args.description.as_deref())
             .map_err(|error| error.to_string())?;
+        // It is Tenon that wrote it, whoever else runs here.
+        self.accept_own_work(&made.folder);
         let allowed = options.trusted && !self.0.config.trust.review;
         let runs = location != LOCATIONS[0] || allowed;
         Ok(report::scaffolded(&made, runs))

@@ -149,12 +149,14 @@ impl Session {
             let key = key_of(found);
             let change = self.what_changed(found);
             match change {
-                Change::New => report.added.push(found.id()),
                 Change::None if which == Which::Changed => continue,
-                Change::None | Change::Content => report.reloaded.push(found.id()),
+                Change::New | Change::None | Change::Content => {}
                 Change::StillBlocked => {
                     // It may be another content than the one that was asked about.
                     self.ask_again(found);
+                    if self.is_held(&key) {
+                        report.waiting.push(found.id());
+                    }
                     continue;
                 }
             }
@@ -165,6 +167,12 @@ impl Session {
             }
             self.give_up_start(&key);
             self.add(found);
+            let kind = match change {
+                _ if self.is_held(&key) => &mut report.waiting,
+                Change::New => &mut report.added,
+                _ => &mut report.reloaded,
+            };
+            kind.push(found.id());
             if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
                 // The load before may have ended since it was forgiven.
                 extension.record.failures = 0;
@@ -176,10 +184,18 @@ impl Session {
         started
     }
 
+    /// Whether what is on disk of an extension waits for the person's approval.
+    fn is_held(&self, key: &Key) -> bool {
+        self.0.extensions.lock().map.get(key).is_some_and(|extension| extension.held.is_some())
+    }
+
     /// What has become of an extension since it was last looked at.
     fn what_changed(&self, found: &Found) -> Change {
-        let obstacle = self.obstacle_status(found);
-        let (files, before) = {
+        let (obstacle, holds) = match self.obstacle(found) {
+            Some(obstacle) => (Some(obstacle.status), obstacle.held),
+            None => (None, None),
+        };
+        let (files, before, was_held, serves) = {
             let state = self.0.extensions.lock();
             let known = state.map.get(&key_of(found));
             let Some(extension) = known.filter(|it| it.info.status != Status::Draining) else {
@@ -189,8 +205,15 @@ impl Session {
             if extension.found.entry != found.entry {
                 return Change::Content;
             }
-            (extension.files.clone(), before)
+            (extension.files.clone(), before, extension.held.clone(), extension.is_loaded())
         };
+        match (&holds, &was_held) {
+            (Some(now), Some(before)) if now == before => return Change::StillBlocked,
+            // A file beside those that were loaded is of interest only to the next load.
+            (Some(_), None) if serves && !files_changed(&files) => return Change::None,
+            (None, None) => {}
+            _ => return Change::Content,
+        }
         match (obstacle, before) {
             // It failed too often, and nobody but its author can do something about it.
             (None, (Status::Disabled, true)) => {}
@@ -440,6 +463,16 @@ impl Session {
 
     /// Says what a change on disk has come to, where nobody asked for it.
     fn report_refresh(&self, report: ReloadReport) {
+        for info in report.extensions.iter().filter(|info| report.waiting.contains(&info.id)) {
+            let Some(error) = &info.error else { continue };
+            let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let data = json!({
+                "warningType": "extension_waits_for_approval",
+                "message": format!("{}: {}{hint}", info.id, error.what),
+                "extensionId": info.id,
+            });
+            self.emit("session.warning", data);
+        }
         for id in &report.failed {
             let Some(info) = report.extensions.iter().find(|info| info.id == *id) else { continue };
             let Some(error) = &info.error else { continue };

@@ -59,6 +59,12 @@ fn state(info: &ExtensionInfo) -> String {
             format!("{} — running (generation {})", info.name, info.generation)
         }
         (None, status) => format!("{} — {status}", info.name),
+        (Some(error), Status::Running) if info.waits_for_approval => format!(
+            "{} — running (generation {}), but not what is on disk now: {}",
+            info.name,
+            info.generation,
+            with_source(error)
+        ),
         (Some(error), Status::Running) => format!(
             "{} — running (generation {}), but not what is on disk now, which does not load: {}",
             info.name,
@@ -160,6 +166,7 @@ mod tests {
             reloaded: Vec::new(),
             added: Vec::new(),
             removed: Vec::new(),
+            waiting: Vec::new(),
             failed: Vec::new(),
         }
     }

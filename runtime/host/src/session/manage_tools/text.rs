@@ -259,8 +259,8 @@ pub fn several(name: &str, ids: impl Iterator<Item = String>) -> String {
 /// The person has not allowed it.
 pub fn untrusted(id: &str) -> String {
     format!(
-        "{id} may not run: its workspace is not trusted, or what is in it now was not reviewed. Only the \
-         person can change that (`tenon trust`)."
+        "{id} may not run: its workspace is not trusted, or what is in it now was not approved. Only the \
+         person can change that (`tenon trust`, `tenon trust --review`)."
     )
 }
 

@@ -1,0 +1,214 @@
+//! Code that appears or changes while an extension with a smaller grant runs waits for the person.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use libtest_mimic::Trial;
+use serde_json::Value;
+use serde_json::json;
+use tenon_host::ExtensionInfo;
+use tenon_host::Session;
+use tenon_host::SessionOptions;
+use tenon_host::Status;
+use tenon_host::front::Decision;
+use tenon_host::front::Front;
+use tenon_host::session::EndReason;
+use tenon_host::trust::TrustStore;
+use tenon_host::trust::content_hash;
+
+use crate::trial;
+use crate::world::GENEROUS;
+use crate::world::World;
+use crate::world::answer;
+use crate::world::call_with;
+use crate::world::info;
+use crate::world::patiently;
+use crate::world::until;
+use crate::world::until_answer;
+use crate::world::until_info;
+use crate::world::versioned;
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("approval::what_appears_waits_with_nobody_to_ask_until_it_is_reviewed", appears),
+        trial("approval::what_changes_waits_while_the_old_generation_goes_on", changes),
+        trial("approval::the_person_is_asked_and_their_answer_counts", asked),
+        trial("approval::what_may_do_no_more_loads_at_once", no_more),
+        trial("approval::what_waits_does_so_in_the_next_session_too", later),
+        trial("approval::what_nobody_noticed_waits_in_the_next_session", unnoticed),
+        trial("approval::a_crash_does_not_load_what_waits", crash),
+        trial("approval::what_tenon_wrote_for_the_agent_loads_at_once", scaffolded),
+    ]
+}
+
+/// A workspace with an extension that may do nothing.
+fn restricted() -> World {
+    let world = World::new();
+    world.extension("meek", &versioned("meek", 1));
+    world.config(&format!("[extensions.meek]\nprofile = \"none\"\n{GENEROUS}"));
+    world
+}
+
+fn approve(world: &World, name: &str) {
+    let folder = world.folder(name);
+    TrustStore::of(&world.home()).review(&folder, &content_hash(&folder).unwrap()).unwrap();
+}
+
+async fn until_waiting(session: &Session, name: &str) -> ExtensionInfo {
+    until_info(session, name, "it waits", |info| info.waits_for_approval).await
+}
+
+async fn appears() {
+    let world = restricted();
+    let session = world.live().await;
+    world.extension("newcomer", &versioned("version", 1));
+    let waits = until_waiting(&session, "newcomer").await;
+    assert_eq!((waits.status, waits.generation), (Status::Untrusted, 0));
+    let error = waits.error.unwrap();
+    assert!(error.what.message.contains("it appeared while project:meek ran"), "{error:?}");
+    assert!(error.hint.unwrap().contains("tenon trust --review newcomer"));
+    let report = patiently("a reload", session.reload()).await;
+    assert_eq!(report.waiting, ["project:newcomer"]);
+    assert_eq!(report.reloaded, ["project:meek"]);
+    approve(&world, "newcomer");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "1");
+    assert!(!info(&session, "newcomer").unwrap().waits_for_approval);
+    world.close(session).await;
+}
+
+async fn changes() {
+    let world = restricted();
+    world.extension("mighty", &versioned("version", 1));
+    let session = world.live().await;
+    world.replace("mighty", &versioned("version", 2));
+    let waits = until_waiting(&session, "mighty").await;
+    assert_eq!((waits.status, waits.generation), (Status::Running, 1));
+    assert!(waits.error.unwrap().what.message.contains("it changed while project:meek ran"));
+    let report = patiently("a reload", session.reload()).await;
+    assert_eq!(report.waiting, ["project:mighty"]);
+    assert_eq!(answer(&session, "version").await, "1");
+    // Its own content is nothing new.
+    world.replace("mighty", &versioned("version", 1));
+    until_info(&session, "mighty", "nothing waits", |info| {
+        !info.waits_for_approval && info.error.is_none()
+    })
+    .await;
+    world.replace("mighty", &versioned("version", 3));
+    until_waiting(&session, "mighty").await;
+    approve(&world, "mighty");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "3");
+    world.close(session).await;
+}
+
+/// A person who approves some contents, by their hashes.
+#[derive(Default)]
+struct Person {
+    approves: Mutex<Vec<String>>,
+    asked: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Front for Person {
+    async fn request_permission(&self, request: &Value) -> Option<Decision> {
+        assert_eq!(request["kind"], "extension-review", "{request}");
+        let hash = request["hash"].as_str().unwrap().to_owned();
+        let approves = self.approves.lock().unwrap().contains(&hash);
+        self.asked.lock().unwrap().push(hash);
+        Some(if approves { Decision::approve() } else { Decision::reject(None) })
+    }
+}
+
+async fn asked() {
+    let world = restricted();
+    world.extension("mighty", &versioned("version", 1));
+    let person = Arc::new(Person::default());
+    let mut options = SessionOptions { watch: true, ..world.options() };
+    options.front = Some(person.clone());
+    let session = world.open(options).await;
+    let asked = || person.asked.lock().unwrap().len();
+    world.replace("mighty", &versioned("version", 2));
+    until("the person is asked", || asked() == 1).await;
+    until_waiting(&session, "mighty").await;
+    patiently("a reload", session.reload()).await;
+    // Refused is refused: the same content is not asked about again.
+    assert_eq!((asked(), answer(&session, "version").await.as_str()), (1, "1"));
+    let other = world.home().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("extension.mjs"), versioned("version", 3)).unwrap();
+    person.approves.lock().unwrap().push(content_hash(&other).unwrap());
+    world.replace("mighty", &versioned("version", 3));
+    until_answer(&session, "version", "3").await;
+    world.close(session).await;
+}
+
+async fn no_more() {
+    let world = restricted();
+    world.extension("equal", &versioned("equal", 1));
+    let none = format!("profile = \"none\"\n{GENEROUS}");
+    world.config(&format!("[extensions.meek]\n{none}[extensions.equal]\n{none}"));
+    let session = world.live().await;
+    world.replace("equal", &versioned("equal", 2));
+    until_answer(&session, "equal", "2").await;
+    world.replace("meek", &versioned("meek", 2));
+    until_answer(&session, "meek", "2").await;
+    world.close(session).await;
+}
+
+async fn later() {
+    let world = restricted();
+    world.extension("mighty", &versioned("version", 1));
+    let session = world.live().await;
+    world.replace("mighty", &versioned("version", 2));
+    until_waiting(&session, "mighty").await;
+    patiently("the session ends", session.end(EndReason::Complete)).await;
+    // Also where nothing restricted runs any more.
+    world.config("");
+    let session = world.open(world.options()).await;
+    let waits = info(&session, "mighty").unwrap();
+    assert_eq!((waits.status, waits.waits_for_approval), (Status::Untrusted, true));
+    world.replace("mighty", &versioned("version", 1));
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "1");
+    // Now it is as in any session without restricted extensions.
+    world.replace("mighty", &versioned("version", 3));
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "3");
+    world.close(session).await;
+}
+
+async fn unnoticed() {
+    let world = restricted();
+    let session = world.open(world.options()).await;
+    world.extension("newcomer", &versioned("version", 1));
+    patiently("the session ends", session.end(EndReason::Complete)).await;
+    let session = world.open(world.options()).await;
+    assert_eq!(info(&session, "newcomer").unwrap().status, Status::Untrusted);
+    world.close(session).await;
+}
+
+async fn crash() {
+    let world = restricted();
+    world.extension("mighty", &versioned("version", 1));
+    let session = world.open(world.options()).await;
+    world.replace("mighty", &versioned("version", 2));
+    let pid = info(&session, "mighty").unwrap().pid.unwrap();
+    crate::world::kill(pid, "KILL").await;
+    let waits = until_waiting(&session, "mighty").await;
+    assert_eq!((waits.status, waits.generation), (Status::Untrusted, 1));
+    world.close(session).await;
+}
+
+async fn scaffolded() {
+    let world = restricted();
+    let session = world.live().await;
+    let args = json!({ "operation": "scaffold", "name": "made", "description": "x" });
+    call_with(&session, "extensions_manage", args).await.unwrap();
+    until_info(&session, "made", "it runs", |info| info.status == Status::Running).await;
+    // What the agent makes of it is asked about: nobody can tell who wrote it.
+    world.replace("made", &versioned("version", 1));
+    until_waiting(&session, "made").await;
+    world.close(session).await;
+}
