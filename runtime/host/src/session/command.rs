@@ -76,7 +76,8 @@ impl Session {
         let peer = self.0.extensions.loaded(&owner.extension_id).ok_or_else(unknown)?;
         let name = owner.command.name.clone();
         let command = format!("/{name} {args}").trim_end().to_owned();
-        let mut pending = self.0.pending.open(Kind::Command, &self.0.bus, "command.completed");
+        let (pending, over) = (&self.0.pending, "command.completed");
+        let mut pending = pending.open_of(Some(&peer.key), Kind::Command, &self.0.bus, over);
         let id = pending.id.clone();
         self.emit_ephemeral("command.queued", json!({ "requestId": id, "command": command }));
         let details = json!({

@@ -1,7 +1,8 @@
 //! Requests that somebody has yet to answer, by id.
 //!
 //! Every question of the session is announced as an event with a `requestId`. Whoever saw the event may
-//! answer through the session's `rpc`; the first answer counts.
+//! answer through the session's `rpc`; the first answer counts. What an extension's handler was asked can be answered only
+//! by an extension that may do at least as much.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,6 +13,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::events::Bus;
+use crate::extensions::Key;
 
 /// What a request is about; an answer of another kind does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,15 @@ pub enum Kind {
 
 /// The requests that wait.
 #[derive(Default)]
-pub struct Pending(Mutex<HashMap<String, (Kind, oneshot::Sender<Value>)>>);
+pub struct Pending(Mutex<HashMap<String, Request>>);
+
+/// A request that somebody has yet to answer.
+struct Request {
+    kind: Kind,
+    /// The extension whose handler is asked, if one is: who may do less must not answer in its place.
+    owner: Option<Key>,
+    sender: oneshot::Sender<Value>,
+}
 
 /// A request that waits. Dropping it ends the waiting, and says so if it was not completed.
 pub struct Waiting<'a> {
@@ -45,22 +55,38 @@ pub struct Waiting<'a> {
 impl Pending {
     /// Opens a request; `completed` is the event that says it is over.
     pub fn open<'a>(&'a self, kind: Kind, bus: &'a Bus, completed: &str) -> Waiting<'a> {
+        self.open_of(None, kind, bus, completed)
+    }
+
+    /// The same for a request to an extension's handler.
+    pub fn open_of<'a>(
+        &'a self,
+        owner: Option<&Key>,
+        kind: Kind,
+        bus: &'a Bus,
+        completed: &str,
+    ) -> Waiting<'a> {
         let id = crate::ids::unique();
         let (sender, answer) = oneshot::channel();
-        self.lock().insert(id.clone(), (kind, sender));
+        self.lock().insert(id.clone(), Request { kind, owner: owner.cloned(), sender });
         Waiting { pending: self, id, answer, bus, completed: Some(completed.to_owned()) }
     }
 
     /// Answers a request; false if there is none of that kind.
     pub fn answer(&self, id: &str, kind: Kind, answer: Value) -> bool {
         let mut waiting = self.lock();
-        if waiting.get(id).is_none_or(|(of, _)| *of != kind) {
+        if waiting.get(id).is_none_or(|request| request.kind != kind) {
             return false;
         }
-        waiting.remove(id).is_some_and(|(_, sender)| sender.send(answer).is_ok())
+        waiting.remove(id).is_some_and(|request| request.sender.send(answer).is_ok())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Kind, oneshot::Sender<Value>)>> {
+    /// The extension whose handler a request is for.
+    pub fn owner(&self, id: &str) -> Option<Key> {
+        self.lock().get(id)?.owner.clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Request>> {
         // Every statement leaves the map whole, also one that panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

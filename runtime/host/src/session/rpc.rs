@@ -124,6 +124,7 @@ impl Session {
         };
         let answered = |kind: Kind, answer: &Value| {
             let request = needed("requestId")?;
+            self.may_answer(key, request)?;
             Ok(json!({ "success": self.0.pending.answer(request, kind, answer.clone()) }))
         };
         Some(match path {
@@ -288,6 +289,20 @@ impl Session {
             }
             _ => Err(format!("session.rpc.{path} is not served by this host")),
         }
+    }
+
+    /// Whether an extension may answer a request in the place of the handler it is for. One that may do less than the
+    /// handler's extension would speak with more weight than it has.
+    fn may_answer(&self, key: &Key, request: &str) -> Result<(), String> {
+        let Some(owner) = self.0.pending.owner(request).filter(|owner| owner != key) else {
+            return Ok(());
+        };
+        let config = |key: &Key| self.0.config.of(&id_of(key), &key.1);
+        if config(&owner).is_within(&config(key)) {
+            return Ok(());
+        }
+        let (id, owner) = (id_of(key), id_of(&owner));
+        Err(format!("{id} cannot answer for {owner}, which may do more than it"))
     }
 
     /// Counts a call that an extension makes, as long as it runs.

@@ -337,7 +337,9 @@ impl Session {
                 format!("{name} was called with arguments that do not fit its schema: {mismatch}");
             self.0.extensions.note(&owner.key, LogLevel::Warning, text);
         }
-        let mut pending = self.0.pending.open(Kind::Tool, &self.0.bus, "external_tool.completed");
+        let over = "external_tool.completed";
+        let pending = &self.0.pending;
+        let mut pending = pending.open_of(Some(&owner.key), Kind::Tool, &self.0.bus, over);
         let request = pending.id.clone();
         let requested = json!({
             "requestId": request,
