@@ -18,8 +18,8 @@ fn the_suite_says_what_it_measured_and_what_not() {
     let report = workspace.run(&arguments).json();
     let expected = [
         ("call", "Tenon"),
-        ("call", "Tenon, isolates in process"),
-        ("call", "bare isolate on a thread"),
+        ("call", "Tenon, a thread in process"),
+        ("call", "ping-pong of the same bytes"),
         ("hooks", "Tenon"),
         ("turn", "Tenon"),
         ("turn", "Tenon, the first tenth"),
@@ -64,6 +64,8 @@ fn the_suite_shows_how_costs_grow_and_saves_a_page() {
     let page = std::fs::read_to_string(folder.join("bench.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") || page.starts_with("<!doctype html>"), "{page}");
     assert!(std::fs::read_to_string(folder.join("bench.svg")).unwrap().starts_with("<svg"));
+    let table = std::fs::read_to_string(folder.join("bench.md")).unwrap();
+    assert!(table.contains("| 10 extensions at once |"), "{table}");
     assert!(run.stdout.contains("bench.html"), "{run:#?}");
 }
 
@@ -71,5 +73,41 @@ fn the_suite_shows_how_costs_grow_and_saves_a_page() {
 fn a_chapter_there_is_none_of_is_refused_before_anything_is_measured() {
     let run = Workspace::new().run(&["bench", "--only", "nothing"]);
     assert_eq!(run.code, 2, "{run:#?}");
-    assert!(run.stderr.contains("start, call, events, reload, turn, growth"), "{run:#?}");
+    assert!(
+        run.stderr.contains("start, call, events, reload, turn, compute, sessions, growth"),
+        "{run:#?}"
+    );
+}
+
+#[test]
+fn a_start_is_measured_through_the_zygote_and_in_processes() {
+    let workspace = Workspace::new();
+    let arguments =
+        ["bench", "--no-node", "--repetitions", "1", "--only", "start,sessions", "--json"];
+    let report = workspace.run(&arguments).json();
+    let median = |chapter: &str, topic: &str, case: &str| {
+        let figures = report["figures"].as_array().unwrap().iter();
+        let mut found = figures
+            .filter(|it| it["chapter"] == chapter && it["topic"] == topic && it["case"] == case);
+        let median = found.next().and_then(|it| it["median"].as_f64());
+        median.unwrap_or_else(|| panic!("{chapter}, {topic}, {case}: {report:#}"))
+    };
+    let of_start = |topic: &str| median("start", topic, "Tenon");
+    for topic in ["CPU until ready", "time until ready", "private memory after 1,000 calls"] {
+        assert!(of_start(topic) > 0.0, "{topic}");
+    }
+    let (private, whole) =
+        (of_start("private memory, idle"), of_start("PSS and page tables, idle"));
+    assert!(private > 0.0 && whole > private, "{private} {whole}");
+    // A fork shares the engine that the zygote has booted, which takes far more than a fork.
+    let boot = median("zygote", "zygote, once: CPU until it can fork", "Tenon");
+    assert!(boot > of_start("CPU until ready"), "{boot}");
+    let further = "each of 19 further sessions";
+    assert!(median("sessions", "20 sessions: PSS and page tables of its process", further) > 0.0);
+    let has_collected = report["figures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|it| it["topic"] == "private memory after a garbage collection");
+    assert_eq!(has_collected, report["setting"]["engine"] == "quickjs");
 }

@@ -144,11 +144,12 @@ Exits with 1 if something fails; warnings do not count.")]
     #[command(after_help = "Examples:
   tenon demo")]
     Demo,
-    /// Measure what extensions cost, beside one node process for each and a bare engine
+    /// Measure what extensions cost, beside one node process for each and the least there can be
     #[command(after_help = "Examples:
   tenon bench                             everything, in a few minutes; needs node and npm to compare
   tenon bench --save results              the same, with results/bench.html to look at
-  tenon bench --only call,hooks --json    some chapters
+  tenon bench --only call,events --json   some chapters
+  tenon bench --only growth --most 200    up to 200 extensions at once
   tenon bench reload --soak 1000          one question in depth")]
     Bench(BenchArgs),
     /// Fork a process for every extension of this user's sessions

@@ -3,8 +3,6 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::mpsc::Receiver;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use tenon_protocol::engine::EngineInfo;
@@ -25,8 +23,6 @@ pub struct Engine {
     pub bare_isolate: fn(Box<dyn FnOnce()>),
     /// CPU time of the calling thread.
     pub thread_cpu_time: fn() -> Duration,
-    /// Answers calls with such an instance; see `tenon_isolate::floor`.
-    pub bare_calls: fn(&str, &Receiver<String>, &Sender<String>) -> bool,
 }
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();

@@ -18,7 +18,6 @@ fn main() -> ExitCode {
         launcher: |spare| Arc::new(Launcher::new(spare)),
         bare_isolate: |idle| floor::bare_isolate(idle),
         thread_cpu_time: floor::thread_cpu_time,
-        bare_calls: floor::bare_calls,
     };
     // SAFETY: nothing was done before, so there is one thread.
     unsafe { tenon_cli::main(engine) }

@@ -3,8 +3,6 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::Receiver;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use deno_core::v8;
@@ -26,36 +24,6 @@ pub fn bare_isolate(idle: impl FnOnce()) {
         }
     }
     idle();
-}
-
-/// Answers calls on the calling thread with an engine instance and nothing else: arguments come in as JSON,
-/// the handler is a function in JavaScript, its answer goes out as JSON. Ends when nobody asks any more.
-/// False if the handler is no function, or throws.
-pub fn bare_calls(handler: &str, requests: &Receiver<String>, replies: &Sender<String>) -> bool {
-    let mut isolate = v8::Isolate::new(v8::CreateParams::default());
-    v8::scope!(let scope, &mut isolate);
-    let context = v8::Context::new(scope, v8::ContextOptions::default());
-    let scope = &mut v8::ContextScope::new(scope, context);
-    let source = format!("(text) => JSON.stringify(({handler})(JSON.parse(text)))");
-    let function = v8::String::new(scope, &source)
-        .and_then(|source| v8::Script::compile(scope, source, None))
-        .and_then(|script| script.run(scope))
-        .and_then(|value| v8::Local::<v8::Function>::try_from(value).ok());
-    let Some(function) = function else { return false };
-    let function = v8::Global::new(scope, function);
-    while let Ok(request) = requests.recv() {
-        v8::scope!(let scope, scope);
-        let receiver = v8::undefined(scope).into();
-        let answer = v8::String::new(scope, &request).and_then(|text| {
-            let function = v8::Local::new(scope, &function);
-            function.call(scope, receiver, &[text.into()])
-        });
-        let Some(answer) = answer else { return false };
-        if replies.send(answer.to_rust_string_lossy(scope)).is_err() {
-            return true;
-        }
-    }
-    true
 }
 
 /// CPU time of the calling thread.

@@ -51,7 +51,7 @@ session.on("bench.tick", ({ data }) => {
   if (data.number !== next) disorder += 1;
   next = data.number + 1;
   count += 1;
-  if (count % 16 === 0) late.push(performance.timeOrigin + performance.now() - data.at);
+  if (data.isSample || count % 16 === 0) late.push(performance.timeOrigin + performance.now() - data.at);
 });
 session.on("session.warning", ({ data }) => { dropped += data.count ?? 0; });
 "#;
@@ -81,9 +81,9 @@ struct Stream {
     /// How late events arrived, in milliseconds: the median over subscribers and rounds.
     p50_ms: f64,
     p99_ms: f64,
-    /// How much of one core the whole program used.
+    /// How many cores the session, the zygote and all extensions used.
     cores: f64,
-    /// Private memory of the program after every round, in megabytes.
+    /// Memory of the session, the zygote and all extensions after every round (PSS, with page tables), in megabytes.
     memory_mb: Vec<f64>,
 }
 
@@ -97,7 +97,7 @@ struct Run {
     seconds: f64,
     cpu_ms: f64,
     reports: Vec<Value>,
-    memory: Vec<u64>,
+    memory: Vec<f64>,
 }
 
 pub async fn run(args: &Args, bench: &BenchEvents) -> Result<ExitCode, CliError> {
@@ -157,11 +157,11 @@ impl Run {
         self.seconds += started.elapsed().as_secs_f64();
         self.cpu_ms += self.sum(process::cpu_ms) - cpu;
         self.reports.extend(reports(&self.session, bench.extensions).await?);
-        self.memory.push(self.sum(process::private_bytes));
+        self.memory.push(self.sum(process::whole_mb));
         Ok(())
     }
 
-    /// Something of this process and the one that the extensions live in.
+    /// Something of this process, the zygote and the extensions' processes, together.
     fn sum<T: std::iter::Sum>(&self, of: impl Fn(u32) -> T) -> T {
         self.isolates.pids().into_iter().chain([std::process::id()]).map(of).sum()
     }
@@ -183,7 +183,7 @@ impl Run {
             p50_ms: process::median(numbers("p50").collect()),
             p99_ms: process::median(numbers("p99").collect()),
             cores: self.cpu_ms / self.seconds / 1000.0,
-            memory_mb: self.memory.iter().map(|&bytes| bytes as f64 / 1e6).collect(),
+            memory_mb: self.memory,
         }
     }
 }
@@ -227,11 +227,13 @@ impl Pacer {
     }
 }
 
-/// What an event says.
-pub fn tick(number: u64, now: SystemTime) -> Value {
+/// What an event says. How late it is when it is heard counts for every sixteenth, and for those that say so.
+pub fn tick(number: u64, now: SystemTime, is_sample: bool) -> Value {
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let at = now.as_secs_f64() * 1000.0;
-    json!({ "number": number, "at": at, "deltaContent": "a few words of text" })
+    json!({
+        "number": number, "at": at, "isSample": is_sample, "deltaContent": "a few words of text",
+    })
 }
 
 /// Emits at a rate for a time; how many that were.
@@ -240,7 +242,7 @@ pub async fn emit(session: &Session, rate: u64, length: Duration) -> u64 {
     let mut number = 0;
     while let Some(due) = pacer.next().await {
         while number < due {
-            session.emit_ephemeral("bench.tick", tick(number, SystemTime::now()));
+            session.emit_ephemeral("bench.tick", tick(number, SystemTime::now(), false));
             number += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! Constant calls from several tasks, and what a process holds.
+//! Constant calls from several tasks, and what processes hold.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -129,11 +129,13 @@ impl Shared {
     }
 }
 
-/// What a process holds.
+/// What processes hold.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Holdings {
-    /// Private memory, in megabytes.
+    /// Memory, in megabytes: private, and a share of what is shared (PSS), with page tables.
     pub memory_mb: f64,
+    /// Memory of their own making that is resident, in megabytes, shared with forks or not.
+    pub anonymous_mb: f64,
     /// Threads.
     pub threads: usize,
     /// Open files.
@@ -143,14 +145,26 @@ pub struct Holdings {
 impl Holdings {
     /// Of a process, now.
     pub fn of(pid: u32) -> Self {
+        let memory = process::Memory::of(pid);
         Self {
-            memory_mb: process::private_bytes(pid) as f64 / 1e6,
+            memory_mb: memory.whole() as f64 / 1e6,
+            anonymous_mb: memory.anonymous as f64 / 1e6,
             threads: process::entries(pid, "task"),
             files: process::entries(pid, "fd"),
         }
     }
 
-    /// Whether it holds no more threads and files than another time, but for so many.
+    /// Of several processes together, now.
+    pub fn of_all(pids: &[u32]) -> Self {
+        pids.iter().map(|&pid| Self::of(pid)).fold(Self::default(), |sum, more| Self {
+            memory_mb: sum.memory_mb + more.memory_mb,
+            anonymous_mb: sum.anonymous_mb + more.anonymous_mb,
+            threads: sum.threads + more.threads,
+            files: sum.files + more.files,
+        })
+    }
+
+    /// Whether no more threads and files are held than another time, but for so many.
     pub fn is_like(&self, before: &Self, slack: usize) -> bool {
         self.threads <= before.threads + slack && self.files <= before.files + slack
     }

@@ -28,7 +28,7 @@ use crate::output::Table;
   tenon bench reload
   tenon bench reload --extensions-count 1,100 --saves 50 --json
   tenon bench reload --soak 1000    many reloads under load: calls lost, memory, threads, files
-  tenon bench reload --kill 100     the isolates' process is killed in the middle of calls
+  tenon bench reload --kill 100     the zygote is killed in the middle of calls
 
 --soak and --kill exit with 1 if something was lost or is left.")]
 pub struct BenchReload {
@@ -46,7 +46,7 @@ pub struct BenchReload {
     /// Instead: so many reloads of one extension among 50, under constant calls
     #[arg(long, value_name = "RELOADS")]
     pub soak: Option<usize>,
-    /// Instead: kill the process that isolates live in so many times, in the middle of calls
+    /// Instead: kill the zygote so many times, in the middle of calls
     #[arg(long, value_name = "KILLS", conflicts_with = "soak")]
     pub kill: Option<usize>,
 }
@@ -117,7 +117,7 @@ pub fn name(number: usize) -> String {
 }
 
 async fn measure(count: usize, saves: usize) -> Result<Row, CliError> {
-    // As the program does it: with a warm spare, and the usual debounce.
+    // As the program does it: with a zygote that has booted, and the usual debounce.
     let setting = Setting { watch: true, record: true, ..Setting::default() };
     let stage = Stage::open(sources(count), setting).await?;
     let mut times = Vec::new();

@@ -2,7 +2,8 @@
 //!
 //! One session with many extensions is called all the time, hears events, and has its files saved anew. Beside
 //! it agents come and go, half of them killed. Extensions misbehave in turn, and in the first fifth of the time
-//! the process they live in is killed now and then. After that it lives on, so that its memory can be followed.
+//! the zygote is killed now and then, and every extension with it. After that it lives on, so that its memory can be
+//! followed.
 
 mod agents;
 mod faults;
@@ -41,7 +42,7 @@ use crate::output::Bar;
   tenon bench soak
   tenon bench soak --seconds 60 --extensions-count 10 --json
 
-Exits with 1 if a call was lost, or something is left.")]
+Exits with 1 if a call was lost, or something grows or is left: memory, threads, files, processes, zombies.")]
 pub struct BenchSoak {
     /// For how long
     #[arg(long, default_value_t = 600)]
@@ -51,7 +52,7 @@ pub struct BenchSoak {
     pub extensions: usize,
 }
 
-/// Of the whole time, the part in which the isolates' process is killed.
+/// Of the whole time, the part in which the zygote is killed.
 const KILLING: f64 = 0.2;
 
 /// How far apart such kills are, of the whole time.
@@ -146,15 +147,13 @@ async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
     let Work { stage, counts, faults, agents, began, .. } =
         Arc::into_inner(work).ok_or_else(|| CliError::new("something still works"))?;
     let calls = load.stop().await?;
-    // Whoever has not been saved for a while may be alone in a process that others have left.
-    stage.session.reload().await;
     let settled = settle(&stage, &samples).await;
     let is_back =
         stage::until("all extensions run", || stage.all_run(count + 1, &[])).await.is_ok();
-    let hosts = stage.isolates.pids();
+    let pids = stage.isolates.pids();
     stage.end().await?;
     let processes_left =
-        agents.left().await + hosts.iter().filter(|&&host| stage::is_alive(host)).count();
+        agents.left().await + pids.iter().filter(|&&pid| stage::is_alive(pid)).count();
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let engine = crate::engine::info();
     Ok(Report::new(Settled {
@@ -164,7 +163,7 @@ async fn soak(bench: &BenchSoak) -> Result<Report, CliError> {
         calls,
         events: read(&counts.events),
         reloads: read(&counts.reloads),
-        host_kills: read(&counts.kills),
+        zygote_kills: read(&counts.kills),
         faults: faults.counts(),
         agents: agents.ended(),
         agents_killed: agents.killed(),
@@ -253,18 +252,15 @@ impl Work {
         Ok(())
     }
 
-    /// Kills the process of the isolates in the first part of the time, by two signals in turn.
+    /// Kills the zygote in the first part of the time, by two signals in turn.
     async fn kill(&self) -> Result<(), CliError> {
         while self.began.elapsed() < self.length.mul_f64(KILLING) {
             tokio::time::sleep(self.length.mul_f64(BETWEEN_KILLS)).await;
             let number = self.counts.kills.fetch_add(1, Ordering::Relaxed);
             let signal = if number.is_multiple_of(2) { libc::SIGSEGV } else { libc::SIGKILL };
-            let hosts = self.stage.isolates.pids();
-            for &host in &hosts {
-                stage::kill(host, signal).await?;
-            }
+            let before = self.stage.kill_zygote(signal).await?;
             // The culprit may be about to be started again for a fault of its own.
-            let are_back = || self.stage.running(&hosts) >= self.extensions;
+            let are_back = || self.stage.running(&before) >= self.extensions;
             stage::until("extensions are back", are_back).await?;
         }
         Ok(())
@@ -285,35 +281,28 @@ fn finished(done: Result<Result<(), CliError>, JoinError>) -> Result<(), CliErro
 }
 
 fn sample(stage: &Stage, began: Instant) -> Sample {
-    let hosts = stage.isolates.pids();
-    let add = |sum: Holdings, pid: &u32| {
-        let more = Holdings::of(*pid);
-        Holdings {
-            memory_mb: sum.memory_mb + more.memory_mb,
-            threads: sum.threads + more.threads,
-            files: sum.files + more.files,
-        }
-    };
+    // The zygote is the first.
+    let pids = stage.isolates.pids();
+    let (zygote, extensions) = pids.split_at(pids.len().min(1));
+    let session = std::process::id();
     Sample {
         at_s: began.elapsed().as_secs_f64(),
-        session: Holdings::of(std::process::id()),
-        resident_mb: hosts
-            .iter()
-            .chain([&std::process::id()])
-            .map(|&pid| process::resident_mb(pid))
-            .sum(),
-        isolates: hosts.iter().fold(Holdings::default(), add),
-        hosts: hosts.len(),
+        session: Holdings::of(session),
+        zygote: Holdings::of_all(zygote),
+        extensions: Holdings::of_all(extensions),
+        processes: extensions.len(),
+        zombies: process::zombies(&[zygote, &[session]].concat()),
     }
 }
 
-/// Waits until both processes hold no more than they did in the middle, or for some time.
+/// Waits until all processes together hold no more than they did in the middle, or for some time.
 async fn settle(stage: &Stage, samples: &[Sample]) -> Sample {
     let began = Instant::now();
     let usual = verdict::usually_held(samples);
     loop {
         let now = sample(stage, began);
-        let is_settled = usual.as_ref().is_none_or(|before| now.is_like(before));
+        let is_settled =
+            now.zombies == 0 && usual.as_ref().is_none_or(|before| now.is_like(before));
         if (is_settled && began.elapsed() > Duration::from_secs(3))
             || began.elapsed() > verdict::SETTLE
         {

@@ -1,4 +1,4 @@
-//! Sessions to measure whose isolates live in a process of their own, as the program has them.
+//! Sessions to measure whose extensions have processes of their own, as the program has them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -123,7 +123,16 @@ impl Stage {
         self.info(name).is_some_and(|info| info.status == Status::Running)
     }
 
-    /// Ends the session and the processes of its isolates; waits until these are gone.
+    /// Kills the zygote, and with it every extension; the processes that there were, the zygote first.
+    pub async fn kill_zygote(&self, signal: libc::c_int) -> Result<Vec<u32>, CliError> {
+        let pids = self.isolates.pids();
+        if let Some(&zygote) = pids.first() {
+            kill(zygote, signal).await?;
+        }
+        Ok(pids)
+    }
+
+    /// Ends the session, its extensions and the zygote; waits until these are gone.
     pub async fn end(self) -> Result<(), CliError> {
         self.session.end(EndReason::Complete).await;
         let hosts = self.isolates.pids();

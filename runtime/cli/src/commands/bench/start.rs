@@ -9,11 +9,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::node_host::NodeExtension;
 use super::node_host::NodeHost;
 use super::process;
 use super::single;
 use super::single::Single;
+use super::single::Zygote;
 use crate::args::Args;
 use crate::args::BenchStart;
 use crate::error::CliError;
@@ -22,9 +22,10 @@ use crate::output::BOLD;
 use crate::output::DIM;
 use crate::output::Progress;
 use crate::output::Table;
+use crate::output::YELLOW;
 use crate::workspace;
 
-/// One measured case.
+/// One measured case: medians.
 #[derive(Debug, Clone, Serialize)]
 struct Measurement {
     /// What was measured.
@@ -33,12 +34,24 @@ struct Measurement {
     engine: String,
     /// How many.
     count: usize,
-    /// Wall time until ready, one after the other, in milliseconds: the median.
+    /// Wall time until ready, one after the other, in milliseconds.
     ready_ms: f64,
-    /// CPU time until ready, in milliseconds: the median.
+    /// CPU time until ready, in milliseconds: of the extension's process, and of the zygote for the fork.
     cpu_ms: f64,
-    /// Private memory of one more when idle, in megabytes.
+    /// CPU time of the session meanwhile, in milliseconds.
+    session_cpu_ms: f64,
+    /// Private memory when idle, in megabytes.
     private_mb: f64,
+    /// Private memory after 1,000 calls, in megabytes.
+    called_mb: f64,
+    /// Private memory after a garbage collection, in megabytes.
+    collected_mb: f64,
+    /// Private memory, a share of what is shared (PSS) and page tables when idle, in megabytes.
+    whole_mb: f64,
+    /// By how much the same grows for all processes together when there is one more, in megabytes.
+    one_more_mb: f64,
+    /// What the zygote took, once.
+    zygote: Option<Zygote>,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,14 +59,20 @@ struct Report {
     measurements: Vec<Measurement>,
     /// How many times less than the node process, for each of the others in their order.
     ratios: Vec<Ratio>,
+    /// What was not measured, and why.
+    missing: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct Ratio {
     case: String,
     engine: String,
+    ready: f64,
     cpu: f64,
-    memory: f64,
+    private: f64,
+    called: f64,
+    whole: f64,
+    one_more: f64,
 }
 
 pub async fn run(args: &Args, bench: &BenchStart) -> Result<ExitCode, CliError> {
@@ -71,15 +90,16 @@ pub async fn run(args: &Args, bench: &BenchStart) -> Result<ExitCode, CliError> 
 }
 
 async fn measure_all(args: &Args, bench: &BenchStart) -> Result<Report, CliError> {
-    let mut measurements = Vec::new();
-    if !bench.no_node {
+    let (mut measurements, mut missing) = (Vec::new(), Vec::new());
+    let node = if bench.no_node {
+        Err(CliError::new("left out with --no-node"))
+    } else {
         let _progress = Progress::start("measuring node processes ...");
-        match node(args, bench).await {
-            Ok(measured) => measurements.push(measured),
-            Err(error) => {
-                CliError::new(format!("node was not measured: {}", error.message())).print();
-            }
-        }
+        node(args, bench).await
+    };
+    match node {
+        Ok(measured) => measurements.push(measured),
+        Err(error) => missing.push(format!("node processes: {}", error.message())),
     }
     let own = std::env::current_exe()?;
     for program in std::iter::once(own.as_path()).chain(bench.others.iter().map(|p| p.as_path())) {
@@ -91,22 +111,12 @@ async fn measure_all(args: &Args, bench: &BenchStart) -> Result<Report, CliError
         }
     }
     let ratios = ratios(&measurements);
-    Ok(Report { measurements, ratios })
+    Ok(Report { measurements, ratios, missing })
 }
 
-/// So many node processes, one after the other; all of them idle together.
 async fn node(args: &Args, bench: &BenchStart) -> Result<Measurement, CliError> {
     let host = NodeHost::find(bench.sdk.as_deref(), &workspace::home(args)?)?;
-    let mut running = Vec::new();
-    for _ in 0..bench.count {
-        running.push(host.start("start", single::FIVE_MODULES).await?);
-    }
-    let private = |it: &NodeExtension| process::private_bytes(it.pid()) as f64 / 1e6;
-    let measured = Single {
-        ready_ms: running.iter().map(|it| it.ready_ms).collect(),
-        cpu_ms: running.iter().map(|it| it.cpu_ms).collect(),
-        private_mb: process::median(running.iter().map(private).collect()),
-    };
+    let measured = single::of_node(&host, bench.count).await?;
     Ok(Measurement::new("node process, five modules", "node", measured))
 }
 
@@ -118,7 +128,13 @@ impl Measurement {
             count: measured.ready_ms.len(),
             ready_ms: process::median(measured.ready_ms),
             cpu_ms: process::median(measured.cpu_ms),
-            private_mb: measured.private_mb,
+            session_cpu_ms: process::median(measured.session_cpu_ms),
+            private_mb: process::median(measured.private_mb),
+            called_mb: process::median(measured.called_mb),
+            collected_mb: process::median(measured.collected_mb),
+            whole_mb: process::median(measured.whole_mb),
+            one_more_mb: process::median(measured.one_more_mb),
+            zygote: measured.zygote,
         }
     }
 }
@@ -140,39 +156,90 @@ fn ratios(measurements: &[Measurement]) -> Vec<Ratio> {
         .map(|measured| Ratio {
             case: measured.case.clone(),
             engine: measured.engine.clone(),
+            ready: node.ready_ms / measured.ready_ms,
             cpu: node.cpu_ms / measured.cpu_ms,
-            memory: node.private_mb / measured.private_mb,
+            private: node.private_mb / measured.private_mb,
+            called: node.called_mb / measured.called_mb,
+            whole: node.whole_mb / measured.whole_mb,
+            one_more: node.one_more_mb / measured.one_more_mb,
         })
         .collect()
 }
 
 fn print(report: &Report) {
-    let columns = ["CASE", "ENGINE", ">READY ms", ">CPU ms", ">PRIVATE MB", ">CPU", ">MEMORY"];
+    let columns = [
+        "CASE",
+        "ENGINE",
+        ">READY ms",
+        ">",
+        ">CPU ms",
+        ">",
+        ">PRIVATE MB",
+        ">",
+        ">AFTER CALLS",
+        ">",
+        ">PSS MB",
+        ">",
+        ">ONE MORE MB",
+        ">",
+    ];
     let mut table = Table::new(&columns);
     // One for each but the node process, in the same order: two builds may have the same engine.
     let mut ratios = report.ratios.iter();
+    let plain = anstyle::Style::new();
     for measured in &report.measurements {
         let ratio = if measured.engine == "node" { None } else { ratios.next() };
-        let times = |pick: fn(&Ratio) -> f64| match ratio {
-            Some(ratio) => format!("{:.1}x", pick(ratio)),
-            None => "1".to_owned(),
-        };
-        table.row(vec![
-            (measured.case.clone(), BOLD),
-            (measured.engine.clone(), DIM),
-            (format!("{:.2}", measured.ready_ms), anstyle::Style::new()),
-            (format!("{:.2}", measured.cpu_ms), anstyle::Style::new()),
-            (format!("{:.2}", measured.private_mb), anstyle::Style::new()),
-            (times(|ratio| ratio.cpu), anstyle::Style::new()),
-            (times(|ratio| ratio.memory), anstyle::Style::new()),
-        ]);
+        let mut row = vec![(measured.case.clone(), BOLD), (measured.engine.clone(), DIM)];
+        let cells = [
+            (measured.ready_ms, ratio.map(|ratio| ratio.ready)),
+            (measured.cpu_ms, ratio.map(|ratio| ratio.cpu)),
+            (measured.private_mb, ratio.map(|ratio| ratio.private)),
+            (measured.called_mb, ratio.map(|ratio| ratio.called)),
+            (measured.whole_mb, ratio.map(|ratio| ratio.whole)),
+            (measured.one_more_mb, ratio.map(|ratio| ratio.one_more)),
+        ];
+        for (value, times) in cells {
+            row.push((shown(value, ""), plain));
+            row.push((times.map(|times| shown(times, "x")).unwrap_or_default(), BOLD));
+        }
+        table.row(row);
     }
     table.print();
     output::line("");
+    for (measured, zygote) in
+        report.measurements.iter().filter_map(|it| Some((it, it.zygote.as_ref()?)))
+    {
+        let collected = if measured.collected_mb.is_finite() {
+            format!("; after a garbage collection {:.2} MB private", measured.collected_mb)
+        } else {
+            String::new()
+        };
+        output::line(format_args!(
+            "{DIM}{}, {}: the zygote took {:.0} ms and {:.0} ms CPU to boot, once, and holds {:.1} MB; the session \
+             {:.2} ms CPU for each{collected}{DIM:#}",
+            measured.case,
+            measured.engine,
+            zygote.ready_ms,
+            zygote.cpu_ms,
+            zygote.whole_mb,
+            measured.session_cpu_ms
+        ));
+    }
+    for missing in &report.missing {
+        output::line(format_args!("{YELLOW}not measured{YELLOW:#}: {missing}"));
+    }
     output::line(format_args!(
-        "{DIM}READY and CPU: until one extension is ready, median. PRIVATE: memory of one more, idle.{DIM:#}"
+        "{DIM}Medians. READY and CPU: until one extension is ready; CPU is that of its process and of the fork. \
+         PRIVATE: its own memory, idle\nand AFTER 1,000 CALLS. PSS: with its share of what is shared, and page \
+         tables.\nONE MORE: by how much that grows for all processes together. x: how many times less than the node process.{DIM:#}"
     ));
-    output::line(format_args!(
-        "{DIM}The last two columns: how many times less than the node process.{DIM:#}"
-    ));
+}
+
+/// A figure, if there is one.
+fn shown(value: f64, unit: &str) -> String {
+    match (value.is_finite(), unit) {
+        (false, _) => "-".to_owned(),
+        (true, "") => format!("{value:.2}"),
+        (true, unit) => format!("{value:.1}{unit}"),
+    }
 }

@@ -1,4 +1,4 @@
-//! The process that isolates live in dies in the middle of calls, again and again.
+//! The zygote dies in the middle of calls, and every extension with it, again and again.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -92,31 +92,27 @@ async fn measure(kills: usize) -> Result<Report, CliError> {
     let stage = Stage::open(sources, setting).await?;
     let tools: Vec<String> = (0..EXTENSIONS).map(|number| format!("tool_{number}")).collect();
     let load = Load::start(&stage.session, &tools);
-    let (mut times, mut hosts_seen, mut children_left) = (Vec::new(), Vec::new(), 0);
+    let (mut times, mut pids_seen, mut children_left) = (Vec::new(), Vec::new(), 0);
     for number in 0..kills {
         let enough = load.sent() + CALLS_BETWEEN;
         stage::until("calls are made", || load.sent() >= enough).await?;
         let signal = if number.is_multiple_of(2) { libc::SIGSEGV } else { libc::SIGKILL };
-        let hosts = stage.isolates.pids();
         let started = Instant::now();
-        for &host in &hosts {
-            stage::kill(host, signal).await?;
-        }
+        let pids = stage.kill_zygote(signal).await?;
         // One that never comes back is what this is to find: it is counted, not an error.
-        if stage::until("all run again", || stage.all_run(EXTENSIONS, &hosts)).await.is_err() {
+        if stage::until("all run again", || stage.all_run(EXTENSIONS, &pids)).await.is_err() {
             break;
         }
         times.push(started.elapsed().as_secs_f64() * 1e3);
-        hosts_seen.extend(hosts);
+        pids_seen.extend(pids);
         children_left = children_left.max(extra_children().await);
     }
     let calls = load.stop().await?;
-    hosts_seen.extend(stage.isolates.pids());
+    pids_seen.extend(stage.isolates.pids());
     stage.end().await?;
     // Those that are being ended may take a moment.
     let _ = stage::until("children end", || children() == 0).await;
-    let processes_left =
-        children() + hosts_seen.iter().filter(|&&pid| stage::is_alive(pid)).count();
+    let processes_left = children() + pids_seen.iter().filter(|&&pid| stage::is_alive(pid)).count();
     let recovered = times.len();
     let passed = recovered == kills
         && calls.sent == calls.answered
@@ -148,7 +144,7 @@ async fn extra_children() -> usize {
 fn print(report: &Report) {
     let Calls { sent, answered, succeeded, failed, unknown_tool, failures } = &report.calls;
     output::line(format_args!(
-        "{BOLD}{} kills{BOLD:#} of the process that {} extensions live in, SIGSEGV and SIGKILL in turn ({})",
+        "{BOLD}{} kills{BOLD:#} of the zygote of {} extensions, SIGSEGV and SIGKILL in turn ({})",
         report.kills, report.extensions, report.engine
     ));
     output::line(format_args!(

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::super::load::Calls;
 use super::super::load::Holdings;
 use super::super::load::Load;
+use super::super::process;
 use super::super::stage;
 use super::super::stage::Setting;
 use super::super::stage::Stage;
@@ -33,7 +34,7 @@ const DEBOUNCE: Duration = Duration::from_millis(5);
 /// How long replaced generations have to be gone once nothing happens any more.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// By how much the memory of either process may have grown.
+/// By how much the memory of the session, and that of the zygote with the extensions, may have grown.
 const GROWTH: f64 = 1.1;
 
 /// Threads and files that may have been added: idle threads for files end when they like.
@@ -49,10 +50,13 @@ struct Report {
     /// This process, with the session.
     session_before: Holdings,
     session_after: Holdings,
-    /// The process that isolates live in.
+    /// The zygote and all extensions' processes together.
     isolates_before: Holdings,
     isolates_after: Holdings,
-    isolates_same_process: bool,
+    /// Whether the zygote is the same in the end.
+    same_zygote: bool,
+    /// Processes that have ended and that nobody has waited for.
+    zombies: usize,
     passed: bool,
 }
 
@@ -78,9 +82,9 @@ async fn measure(reloads: usize) -> Result<Report, CliError> {
         reload(&stage, number).await?;
     }
     warm_up.stop().await?;
-    let host = host(&stage)?;
+    let zygote = zygote(&stage)?;
     settle(&stage, None).await;
-    let (session_before, isolates_before) = (Holdings::of(std::process::id()), Holdings::of(host));
+    let (session_before, isolates_before) = held(&stage);
     let load = Load::start(&stage.session, &tools);
     let started = std::time::Instant::now();
     for number in WARM_UP..WARM_UP + reloads {
@@ -89,15 +93,17 @@ async fn measure(reloads: usize) -> Result<Report, CliError> {
     let seconds = started.elapsed().as_secs_f64();
     let calls = load.stop().await?;
     settle(&stage, Some((session_before, isolates_before))).await;
-    let (session_after, isolates_after) = (Holdings::of(std::process::id()), Holdings::of(host));
-    let isolates_same_process = self::host(&stage)? == host;
+    let (session_after, isolates_after) = held(&stage);
+    let same_zygote = self::zygote(&stage)? == zygote;
+    let zombies = process::zombies(&[zygote, std::process::id()]);
     stage.end().await?;
     let grown = |before: Holdings, after: Holdings| {
         after.memory_mb > before.memory_mb * GROWTH || !after.is_like(&before, SLACK)
     };
     let passed = calls.sent == calls.answered
         && calls.succeeded == calls.sent
-        && isolates_same_process
+        && same_zygote
+        && zombies == 0
         && !grown(session_before, session_after)
         && !grown(isolates_before, isolates_after);
     Ok(Report {
@@ -110,14 +116,20 @@ async fn measure(reloads: usize) -> Result<Report, CliError> {
         session_after,
         isolates_before,
         isolates_after,
-        isolates_same_process,
+        same_zygote,
+        zombies,
         passed,
     })
 }
 
-fn host(stage: &Stage) -> Result<u32, CliError> {
+fn zygote(stage: &Stage) -> Result<u32, CliError> {
     let pids = stage.isolates.pids();
-    pids.first().copied().ok_or_else(|| CliError::new("there is no process with isolates"))
+    pids.first().copied().ok_or_else(|| CliError::new("there is no zygote"))
+}
+
+/// What this process holds, and what the zygote and the extensions hold together.
+fn held(stage: &Stage) -> (Holdings, Holdings) {
+    (Holdings::of(std::process::id()), Holdings::of_all(&stage.isolates.pids()))
 }
 
 /// Saves the extension, and waits until the new generation serves.
@@ -131,16 +143,15 @@ async fn reload(stage: &Stage, number: usize) -> Result<(), CliError> {
     .await
 }
 
-/// Waits until replaced generations are gone: until both processes hold what they held, or for some time.
+/// Waits until replaced generations are gone: until all processes hold what they held, or for some time.
 async fn settle(stage: &Stage, before: Option<(Holdings, Holdings)>) {
-    let host = stage.isolates.pids().first().copied().unwrap_or_default();
     let began = std::time::Instant::now();
     // The least time lets memory go that is given back in the background.
     let least = Duration::from_secs(2);
     while began.elapsed() < SETTLE {
         let is_settled = before.is_none_or(|(session, isolates)| {
-            Holdings::of(std::process::id()).is_like(&session, 0)
-                && Holdings::of(host).is_like(&isolates, 0)
+            let (session_now, isolates_now) = held(stage);
+            session_now.is_like(&session, 0) && isolates_now.is_like(&isolates, 0)
         });
         if is_settled && began.elapsed() >= least {
             return;
@@ -166,7 +177,7 @@ fn print(report: &Report) {
     let plain = anstyle::Style::new();
     for (process, before, after) in [
         ("session", report.session_before, report.session_after),
-        ("isolates", report.isolates_before, report.isolates_after),
+        ("zygote and extensions", report.isolates_before, report.isolates_after),
     ] {
         table.row(vec![
             (process.to_owned(), BOLD),
@@ -180,6 +191,9 @@ fn print(report: &Report) {
     }
     table.print();
     output::line("");
+    if report.zombies > 0 {
+        output::line(format_args!("{RED}{} zombies are left{RED:#}", report.zombies));
+    }
     let (style, verdict) = if report.passed {
         (GREEN, "nothing was lost and nothing is left")
     } else {

@@ -1,7 +1,6 @@
 //! A tool call, and one through the hooks of several extensions.
 
 use std::path::Path;
-use std::sync::mpsc;
 use std::time::Instant;
 
 use serde_json::json;
@@ -12,13 +11,15 @@ use tenon_host::session::ToolCall;
 use tenon_protocol::engine::Spare;
 
 use super::Plan;
+use super::ping_pong::Lengths;
+use super::ping_pong::PingPong;
 use super::report::Figure;
 use super::report::Samples;
 use super::report::Side;
+use super::report::Topic;
 use crate::commands::bench::node_host::NodeExtension;
 use crate::commands::bench::single::linked_engine;
 use crate::commands::bench::workspace;
-use crate::engine::Engine;
 use crate::error::CliError;
 
 /// Calls of each kind in a repetition.
@@ -33,10 +34,11 @@ pub const HOOKS: usize = 5;
 /// Calls of each kind before the measurement, for compilers and caches.
 const WARM_UP: usize = 300;
 
-pub const CALL: (&str, &str, &str) = ("call", "tool call", "us");
-const HOOKED: (&str, &str, &str) = ("hooks", "tool call through 5 + 5 hooks", "us");
+pub const CALL: Topic = ("call", "tool call", "us");
+const HOOKED: Topic = ("hooks", "tool call through 5 + 5 hooks", "us");
 
 pub const THROUGH: &str = "Tenon";
+pub const PING_PONG: &str = "ping-pong of the same bytes";
 
 pub const TOOL: &str = r#"
 import { joinSession } from "@github/copilot-sdk/extension";
@@ -57,8 +59,7 @@ await joinSession({
 pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
     let folder = tempfile::tempdir()?;
     let there = crate::workspace::isolates(None)?;
-    let engine = linked_engine()?;
-    let here = Isolates::in_process((engine.launcher)(Spare::None));
+    let here = Isolates::in_process((linked_engine()?.launcher)(Spare::None));
     let close = session(&folder.path().join("close"), 0, here).await?;
     let plain = session(&folder.path().join("plain"), 0, there.clone()).await?;
     let hooked = session(&folder.path().join("hooked"), HOOKS, there).await?;
@@ -73,14 +74,14 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         }
         None => None,
     };
-    let floor = Floor::start(engine);
+    let mut floor = PingPong::start(Lengths::of_a_call()?)?;
     let [mut close_calls, mut calls, mut hooked_calls] = [(); 3].map(|()| Samples::default());
     let [mut node_calls, mut node_hooked, mut floor_calls] = [(); 3].map(|()| Samples::default());
     if let Some((tool, hooks)) = &mut node {
         of_node(tool, &mut [], WARM_UP).await?;
         of_node(tool, hooks, WARM_UP / 3).await?;
     }
-    floor.call(WARM_UP)?;
+    floor.play(WARM_UP)?;
     for session in [&close, &plain, &hooked] {
         of_session(session, WARM_UP).await?;
     }
@@ -93,7 +94,7 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         calls.add(of_session(&plain, CALLS).await?);
         hooked_calls.add(of_session(&hooked, HOOKED_CALLS).await?);
         close_calls.add(of_session(&close, CALLS).await?);
-        floor_calls.add(floor.call(CALLS)?);
+        floor_calls.add(floor.play(CALLS)?);
     }
     for session in [close, plain, hooked] {
         session.end(EndReason::Complete).await;
@@ -103,8 +104,8 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         figures.push(node_calls.figure(CALL, Side::Node, "node process + SDK"));
     }
     figures.push(calls.figure(CALL, Side::Tenon, THROUGH));
-    figures.push(close_calls.figure(CALL, Side::Tenon, "Tenon, isolates in process"));
-    figures.push(floor_calls.figure(CALL, Side::Floor, "bare isolate on a thread"));
+    figures.push(close_calls.figure(CALL, Side::Tenon, "Tenon, a thread in process"));
+    figures.push(floor_calls.figure(CALL, Side::Floor, PING_PONG));
     if node.is_some() {
         figures.push(node_hooked.figure(HOOKED, Side::Node, "node processes + SDK"));
     }
@@ -169,37 +170,4 @@ async fn of_node(
 
 fn microseconds(started: Instant) -> f64 {
     started.elapsed().as_secs_f64() * 1e6
-}
-
-/// A thread with an engine instance that answers calls, and nothing else.
-struct Floor {
-    requests: mpsc::Sender<String>,
-    replies: mpsc::Receiver<String>,
-}
-
-impl Floor {
-    fn start(engine: Engine) -> Self {
-        let (requests, incoming) = mpsc::channel();
-        let (outgoing, replies) = mpsc::channel();
-        // It ends when nobody can ask any more.
-        std::thread::spawn(move || {
-            (engine.bare_calls)("({ text }) => text", &incoming, &outgoing);
-        });
-        Self { requests, replies }
-    }
-
-    fn call(&self, count: usize) -> Result<Vec<f64>, CliError> {
-        let gone = || CliError::new("the bare isolate does not answer");
-        let mut times = Vec::with_capacity(count);
-        for _ in 0..count {
-            let started = Instant::now();
-            self.requests.send(json!({ "text": "hello" }).to_string()).map_err(|_| gone())?;
-            let answer = self.replies.recv().map_err(|_| gone())?;
-            times.push(microseconds(started));
-            if answer != "\"hello\"" {
-                return Err(CliError::new(format!("the bare isolate answered {answer}")));
-            }
-        }
-        Ok(times)
-    }
 }

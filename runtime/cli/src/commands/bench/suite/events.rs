@@ -5,14 +5,17 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::Session;
 use tenon_host::session::EndReason;
 
 use super::Plan;
 use super::report::Figure;
 use super::report::Samples;
 use super::report::Side;
+use super::report::Topic;
 use crate::commands::bench::events;
 use crate::commands::bench::node_host::NodeExtension;
+use crate::commands::bench::node_host::NodeHost;
 use crate::commands::bench::process;
 use crate::commands::bench::workspace;
 use crate::error::CliError;
@@ -26,8 +29,15 @@ const RATE: u64 = 1000;
 /// How long events stream in a repetition.
 const LENGTH: Duration = Duration::from_millis(1500);
 
-const LATE: (&str, &str, &str) = ("events", "how late an event is", "ms");
-const CPU: (&str, &str, &str) = ("events", "CPU for a delivery", "us");
+/// Events in a repetition that reach a subscriber at rest, and how far they are apart.
+const SINGLE: u64 = 40;
+const APART: Duration = Duration::from_millis(25);
+
+pub const IDLE: Topic = ("events", "how late an event is, subscriber idle", "ms");
+pub const LATE: Topic = ("events", "how late an event is, 1,000 a second to ten", "ms");
+const CPU: Topic = ("events", "CPU for a delivery", "us");
+
+pub const TENON: &str = "Tenon";
 
 #[derive(Default)]
 struct Taken {
@@ -64,6 +74,7 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
             node.push(host.start(&format!("listener-{number}"), &listener(number)).await?);
         }
     }
+    let mut rest = AtRest::start(plan.node.as_ref()).await?;
     let [mut ours, mut theirs] = [(); 2].map(|()| Taken::default());
     for repetition in 0..=plan.repetitions {
         // The first is for compilers and caches.
@@ -71,6 +82,7 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         if !is_warm_up {
             plan.step("events");
         }
+        rest.round(is_warm_up).await?;
         let pids = || isolates.pids().into_iter().chain([std::process::id()]);
         let before: f64 = pids().map(process::cpu_ms).sum();
         let sent = events::emit(&session, RATE, LENGTH).await;
@@ -91,14 +103,14 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         }
     }
     session.end(EndReason::Complete).await;
-    let mut figures = Vec::new();
+    let mut figures = rest.finish().await;
     for (topic, pick) in
         [(LATE, (|taken| &taken.late) as fn(&Taken) -> &Samples), (CPU, |taken| &taken.cpu)]
     {
         if !node.is_empty() {
             figures.push(pick(&theirs).figure(topic, Side::Node, "ten node processes + SDK"));
         }
-        figures.push(pick(&ours).figure(topic, Side::Tenon, "Tenon, ten subscribers"));
+        figures.push(pick(&ours).figure(topic, Side::Tenon, TENON));
     }
     Ok(figures)
 }
@@ -109,7 +121,7 @@ async fn stream_to_node(node: &mut [NodeExtension]) -> Result<(u64, Vec<Value>),
     let mut number = 0;
     while let Some(due) = pacer.next().await {
         while number < due {
-            let data = events::tick(number, SystemTime::now());
+            let data = events::tick(number, SystemTime::now(), false);
             for extension in node.iter_mut() {
                 extension.event("bench.tick", data.clone()).await?;
             }
@@ -118,9 +130,76 @@ async fn stream_to_node(node: &mut [NodeExtension]) -> Result<(u64, Vec<Value>),
     }
     let mut reports = Vec::new();
     for (number, extension) in node.iter_mut().enumerate() {
-        let report = extension.call(&format!("report_{number}"), json!({})).await?;
-        let text = report.as_str().map_or_else(|| report.to_string(), str::to_owned);
-        reports.push(serde_json::from_str(&text)?);
+        reports.push(report_of(extension, number).await?);
     }
     Ok((number, reports))
+}
+
+/// One subscriber on each side that has nothing else to do: an event comes, and long after that the next.
+struct AtRest {
+    session: Session,
+    node: Option<NodeExtension>,
+    ours: Samples,
+    theirs: Samples,
+    _folder: tempfile::TempDir,
+}
+
+impl AtRest {
+    async fn start(host: Option<&NodeHost>) -> Result<Self, CliError> {
+        let folder = tempfile::tempdir()?;
+        let source = events::LISTENER.replace("NUMBER", "0");
+        let node = match host {
+            Some(host) => Some(host.start("listener-at-rest", &source).await?),
+            None => None,
+        };
+        let isolates = crate::workspace::isolates(None)?;
+        let sources = [("listener".to_owned(), source)];
+        let session = workspace::session(folder.path(), sources, isolates).await?;
+        let [ours, theirs] = [(); 2].map(|()| Samples::default());
+        Ok(Self { session, node, ours, theirs, _folder: folder })
+    }
+
+    async fn round(&mut self, is_warm_up: bool) -> Result<(), CliError> {
+        for number in 0..SINGLE {
+            tokio::time::sleep(APART).await;
+            let data = events::tick(number, SystemTime::now(), true);
+            self.session.emit_ephemeral("bench.tick", data);
+            if let Some(node) = &mut self.node {
+                tokio::time::sleep(APART).await;
+                let data = events::tick(number, SystemTime::now(), true);
+                node.event("bench.tick", data).await?;
+            }
+        }
+        let ours = events::reports(&self.session, 1).await?;
+        let theirs = match &mut self.node {
+            Some(node) => Some(report_of(node, 0).await?),
+            None => None,
+        };
+        for (samples, report) in
+            [(&mut self.ours, ours.first()), (&mut self.theirs, theirs.as_ref())]
+        {
+            let Some(report) = report else { continue };
+            if report["count"].as_u64() != Some(SINGLE) {
+                return Err(CliError::new(format!("of {SINGLE} events some are lost: {report}")));
+            }
+            if !is_warm_up {
+                samples.add(report["p50"].as_f64().into_iter().collect());
+            }
+        }
+        Ok(())
+    }
+
+    async fn finish(self) -> Vec<Figure> {
+        self.session.end(EndReason::Complete).await;
+        let node =
+            self.node.is_some().then(|| self.theirs.figure(IDLE, Side::Node, "node process + SDK"));
+        node.into_iter().chain([self.ours.figure(IDLE, Side::Tenon, TENON)]).collect()
+    }
+}
+
+/// What a node process has heard.
+async fn report_of(extension: &mut NodeExtension, number: usize) -> Result<Value, CliError> {
+    let report = extension.call(&format!("report_{number}"), json!({})).await?;
+    let text = report.as_str().map_or_else(|| report.to_string(), str::to_owned);
+    Ok(serde_json::from_str(&text)?)
 }

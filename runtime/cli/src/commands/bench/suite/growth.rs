@@ -12,6 +12,7 @@ use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
 
 use super::Plan;
+use super::report::Bound;
 use super::report::Growth;
 use super::report::Point;
 use super::report::Side;
@@ -19,19 +20,20 @@ use super::report::percentile;
 use crate::commands::bench::node_host::NodeExtension;
 use crate::commands::bench::node_host::NodeHost;
 use crate::commands::bench::process;
+use crate::commands::bench::process::Memory;
 use crate::commands::bench::single;
 use crate::commands::bench::stage;
 use crate::error::CliError;
 
-/// How many extensions there are, one number after the other.
-pub const EXTENSIONS: [usize; 5] = [1, 10, 100, 500, 1000];
+/// How many extensions there are, one number after the other; the last is what is asked for.
+const EXTENSIONS: [usize; 4] = [1, 10, 100, 500];
 
 /// How many sessions, each with so many extensions.
-pub const SESSIONS: [usize; 3] = [1, 10, 100];
+const SESSIONS: [usize; 3] = [1, 10, 100];
 const EXTENSIONS_EACH: usize = 10;
 
 /// How many node processes. More would only take longer: they share nothing that could run out sooner.
-pub const NODE: [usize; 3] = [1, 10, 50];
+const NODE: [usize; 3] = [1, 10, 50];
 
 const OF_EXTENSIONS: &str = "extensions";
 const OF_SESSIONS: &str = "sessions of 10 extensions";
@@ -58,6 +60,38 @@ impl FromStr for Size {
     }
 }
 
+/// How many extensions there are, when there are so many at most.
+fn counts(most: usize) -> impl Iterator<Item = usize> {
+    EXTENSIONS.into_iter().filter(move |&count| count < most).chain([most])
+}
+
+fn session_counts(most: usize) -> impl Iterator<Item = usize> {
+    SESSIONS.into_iter().filter(move |&count| count * EXTENSIONS_EACH <= most)
+}
+
+/// How many steps it takes.
+pub fn steps(most: usize, has_node: bool) -> usize {
+    let node = if has_node { NODE.len() } else { 0 };
+    counts(most).count() + session_counts(most).count() + node
+}
+
+/// What many extensions at once may take, on each engine.
+pub fn bounds(growth: &[Growth], engine: &str) -> Vec<Bound> {
+    let of_extensions = |it: &&Growth| it.side == Side::Tenon && it.of == OF_EXTENSIONS;
+    let points = growth.iter().filter(of_extensions).flat_map(|growth| &growth.points);
+    let of = |point: &Point| match (engine, point.extensions) {
+        ("v8", 1000) => vec![
+            Bound::new("1,000 extensions at once: time until ready", point.ready_s, "s", 12.0),
+            Bound::new("1,000 extensions: memory", point.memory_mb / 1e3, "GB", 1.8),
+        ],
+        ("quickjs", 100) => {
+            vec![Bound::new("100 extensions at once: time until ready", point.ready_s, "s", 2.0)]
+        }
+        _ => Vec::new(),
+    };
+    points.flat_map(of).collect()
+}
+
 pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Growth>, CliError> {
     let most = plan.most;
     let mut grown = Vec::new();
@@ -70,13 +104,13 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Growth>, CliError> {
         grown.push(Growth::new(OF_EXTENSIONS, Side::Node, points));
     }
     let mut points = Vec::new();
-    for count in EXTENSIONS.into_iter().filter(|&count| count <= most) {
+    for count in counts(most) {
         plan.step(&format!("{count} extensions"));
         points.push(point_in_a_process(count, Size { sessions: 1, extensions: count })?);
     }
     grown.push(Growth::new(OF_EXTENSIONS, Side::Tenon, points));
     let mut points = Vec::new();
-    for count in SESSIONS.into_iter().filter(|&count| count * EXTENSIONS_EACH <= most) {
+    for count in session_counts(most) {
         plan.step(&format!("{count} sessions of {EXTENSIONS_EACH} extensions"));
         let size = Size { sessions: count, extensions: EXTENSIONS_EACH };
         points.push(point_in_a_process(count, size)?);
@@ -99,7 +133,7 @@ fn point_in_a_process(count: usize, size: Size) -> Result<Point, CliError> {
     Ok(Point { count, ..point })
 }
 
-/// Opens so many sessions in this process, and measures it and the process that the extensions live in.
+/// Opens so many sessions in this process, and measures it, the zygote and the extensions' processes.
 pub async fn point(size: Size) -> Result<Point, CliError> {
     let folder = tempfile::tempdir()?;
     let root = std::fs::canonicalize(folder.path())?;
@@ -118,8 +152,7 @@ pub async fn point(size: Size) -> Result<Point, CliError> {
         sessions.push(open(&root, &isolates).await?);
     }
     let ready_s = started.elapsed().as_secs_f64();
-    let pids: Vec<u32> = isolates.pids().into_iter().chain([std::process::id()]).collect();
-    let mut point = held(size.sessions * size.extensions, ready_s, &pids);
+    let mut point = held(size.sessions * size.extensions, ready_s, &isolates.pids(), true);
     let mut times = Vec::new();
     for session in &sessions {
         for number in 0..size.extensions {
@@ -157,20 +190,30 @@ async fn open(root: &Path, isolates: &Isolates) -> Result<Session, CliError> {
     }
 }
 
-/// What processes hold together.
-fn held(extensions: usize, ready_s: f64, pids: &[u32]) -> Point {
-    let cpu: f64 = pids.iter().copied().map(process::cpu_ms).sum();
-    let memory: u64 = pids.iter().copied().map(process::private_bytes).sum();
-    let entries = |folder| pids.iter().map(|&pid| process::entries(pid, folder)).sum();
+/// What processes hold together. The first may be the zygote; there is a session then, too, which is this process.
+fn held(extensions: usize, ready_s: f64, pids: &[u32], has_zygote: bool) -> Point {
+    let session = has_zygote.then(std::process::id);
+    let all = || pids.iter().copied().chain(session);
+    // Before memory is looked at, which takes its own time.
+    let cpu: f64 = all().map(process::cpu_ms).sum();
+    let memory: Vec<Memory> = pids.iter().copied().map(Memory::of).collect();
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let memory_mb = megabytes(memory.iter().map(|it| it.whole()).sum());
+    let private = memory.iter().skip(usize::from(has_zygote)).map(|it| megabytes(it.private));
+    let entries = |folder| all().map(|pid| process::entries(pid, folder)).sum();
     Point {
         count: extensions,
         extensions,
         ready_s,
         cpu_ms_each: cpu / extensions as f64,
-        memory_mb_each: memory as f64 / 1e6 / extensions as f64,
+        memory_mb,
+        memory_mb_each: memory_mb / extensions as f64,
+        private_mb: process::median(private.collect()),
+        zygote_mb: memory.first().filter(|_| has_zygote).map(|it| megabytes(it.whole())),
+        session_mb: session.map(process::whole_mb),
         threads: entries("task"),
         files: entries("fd"),
-        processes: pids.len(),
+        processes: all().count(),
         answered: 0,
         call_us: f64::NAN,
     }
@@ -181,7 +224,7 @@ async fn node_point(host: &NodeHost, count: usize) -> Result<Point, CliError> {
     let mut running = start_node(host, count).await?;
     let ready_s = started.elapsed().as_secs_f64();
     let pids: Vec<u32> = running.iter().map(NodeExtension::pid).collect();
-    let mut point = held(count, ready_s, &pids);
+    let mut point = held(count, ready_s, &pids, false);
     let mut times = Vec::new();
     for extension in &mut running {
         let started = Instant::now();
@@ -208,6 +251,24 @@ pub async fn start_node(host: &NodeHost, count: usize) -> Result<Vec<NodeExtensi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_number_is_the_one_that_was_asked_for() {
+        assert_eq!(counts(1000).collect::<Vec<_>>(), [1, 10, 100, 500, 1000]);
+        assert_eq!(counts(40).collect::<Vec<_>>(), [1, 10, 40]);
+        assert_eq!(counts(1).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn each_engine_has_bounds_for_the_number_they_are_about() {
+        let points =
+            [100, 1000].map(|count| Point { ready_s: 3.0, ..held(count, 3.0, &[], false) });
+        let growth = [Growth::new(OF_EXTENSIONS, Side::Tenon, points.to_vec())];
+        let kept = |engine| bounds(&growth, engine).iter().map(|it| it.kept).collect::<Vec<_>>();
+        assert_eq!((kept("v8"), kept("quickjs")), (vec![true, true], vec![false]));
+        let node = [Growth::new(OF_EXTENSIONS, Side::Node, points.to_vec())];
+        assert!(bounds(&node, "v8").is_empty());
+    }
 
     #[test]
     fn a_size_is_two_numbers() {

@@ -8,8 +8,8 @@
 mod chart;
 mod picture;
 #[cfg(test)]
-mod tests;
-mod text;
+pub mod tests;
+pub mod text;
 
 use std::fmt::Write;
 
@@ -22,6 +22,7 @@ use self::text::distinct;
 use self::text::escape;
 use self::text::number;
 use self::text::unit;
+use super::report::Bound;
 use super::report::Figure;
 use super::report::Goal;
 use super::report::Growth;
@@ -43,13 +44,20 @@ const REACHED: &str = "reached";
 const COMMAND: &str = "make bench";
 
 /// What each chapter is called, and what it is about, in their order.
-const CHAPTERS: [(&str, &str, &str); 6] = [
-    ("start", "Starting", "Until an extension is ready, and what it takes while it is idle."),
+const CHAPTERS: [(&str, &str, &str); 9] = [
+    (
+        "start",
+        "Starting",
+        "Until an extension is ready, and what it takes while it is idle and after it has worked.",
+    ),
+    ("zygote", "The zygote", "What it takes once, before the first extension, and then holds."),
+    ("sessions", "Sessions", "20 sessions, one after the other, that share a zygote."),
     ("call", "Calling a tool", "From the call of a tool until its answer."),
     ("hooks", "Hooks", "A tool call through the hooks of several extensions."),
     ("events", "Events", "Events to several extensions: how late they are, and what each costs."),
     ("reload", "Reloading", "A changed extension among ten: until its new tool can be called."),
     ("turn", "A long turn", "Whether the end of a long turn is as quick as its beginning."),
+    ("compute", "Computing", "A script that only computes, by its own clock."),
 ];
 
 /// Characters of small text that have room in a line on a phone.
@@ -101,6 +109,7 @@ pub fn html(report: &Report) -> String {
         chapter(&mut page, name, &report.figures);
     }
     growth(&mut page, &report.growth);
+    bounds(&mut page, &report.bounds);
     missing(&mut page, &report.missing);
     setting(&mut page, &report.setting);
     page.push_str("</main>\n</body>\n</html>\n");
@@ -190,7 +199,11 @@ fn reading(page: &mut String) {
              baseline.",
         ),
         (Side::Tenon, "this program."),
-        (Side::Floor, "an instance of the same engine and nothing else, the least there can be."),
+        (
+            Side::Floor,
+            "the least there can be: an instance of the same engine and nothing else, or two processes that \
+             pass the same bytes to and fro.",
+        ),
     ];
     let sides = sides.iter().fold(String::new(), |items, (side, what)| {
         let (key, name) = (key(*side), name(*side));
@@ -245,6 +258,7 @@ fn topic(page: &mut String, title: &str, figures: &[&Figure]) {
             spread(figure.spread),
             times(figure.repetitions, figure.samples),
             if baseline == Some(place) { "baseline".to_owned() } else { less(ratio) },
+            number(figure.times_floor.unwrap_or(f64::NAN)),
         ];
         rows + row(figure.side, &figure.case, &cells).as_str()
     });
@@ -255,6 +269,7 @@ fn topic(page: &mut String, title: &str, figures: &[&Figure]) {
         &format!("spread, {in_unit}"),
         "repetitions × samples",
         "times less",
+        "times the floor",
     ];
     let _ = write!(
         page,
@@ -324,8 +339,8 @@ fn growth(page: &mut String, growth: &[Growth]) {
     }
     page.push_str(
         "<section id=\"growth\">\n<h2>Growth</h2>\n<p class=\"soft\">What each costs when there \
-         are many of them at once: CPU until all are ready, and private memory of all processes \
-         together when they are idle, both for each extension. A flat line means that one more \
+         are many of them at once: CPU until all are ready, and memory when they are idle, the sum of \
+         PSS and page tables of the zygote and all extensions, both for each extension. A flat line means that one more \
          costs as much as the one before.</p>\n",
     );
     for of in distinct(growth.iter().map(|growth| growth.of)) {
@@ -350,7 +365,11 @@ fn growth_of(page: &mut String, of: &str, sides: &[&Growth]) {
         of,
         "ready, s",
         "CPU each, ms",
-        "memory each, MB",
+        "memory, MB",
+        "each, MB",
+        "private, MB",
+        "zygote, MB",
+        "session, MB",
         "threads",
         "files",
         "processes",
@@ -372,7 +391,11 @@ fn point_row(side: Side, point: &Point) -> String {
     let cells = [
         number(point.ready_s),
         number(point.cpu_ms_each),
+        number(point.memory_mb),
         number(point.memory_mb_each),
+        number(point.private_mb),
+        number(point.zygote_mb.unwrap_or(f64::NAN)),
+        number(point.session_mb.unwrap_or(f64::NAN)),
         count(point.threads),
         count(point.files),
         count(point.processes),
@@ -409,6 +432,26 @@ fn slope(percent: f64) -> String {
         let verb = if percent > 0.0 { "grows" } else { "falls" };
         format!("{verb} by {} percent", number(percent.abs().round()))
     }
+}
+
+/// What must not be more than so much, and is or is not.
+fn bounds(page: &mut String, bounds: &[Bound]) {
+    if bounds.is_empty() {
+        return;
+    }
+    let rows = bounds.iter().fold(String::new(), |rows, bound| {
+        let verdict = match (bound.value.is_finite(), bound.kept) {
+            (false, _) => "not measured",
+            (true, true) => "kept",
+            (true, false) => "not kept",
+        };
+        let cells =
+            [amount(bound.value, bound.unit), amount(bound.bound, bound.unit), verdict.to_owned()];
+        rows + row(Side::Tenon, &bound.name, &cells).as_str()
+    });
+    let columns = ["bound", "measured", "at most", ""];
+    let table = table("figures", &columns, &rows);
+    let _ = write!(page, "<section id=\"bounds\">\n<h2>Bounds</h2>\n{table}</section>\n");
 }
 
 fn missing(page: &mut String, missing: &[String]) {

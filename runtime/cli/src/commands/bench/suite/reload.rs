@@ -6,6 +6,7 @@ use super::Plan;
 use super::report::Figure;
 use super::report::Samples;
 use super::report::Side;
+use super::report::Topic;
 use crate::commands::bench::node_host::NodeExtension;
 use crate::commands::bench::node_host::NodeHost;
 use crate::commands::bench::reload;
@@ -21,8 +22,8 @@ const EXTENSIONS: usize = 10;
 const SAVES: usize = 5;
 const RESTARTS: usize = 3;
 
-pub const ONE: (&str, &str, &str) = ("reload", "one of ten has changed", "ms");
-const ALL: (&str, &str, &str) = ("reload", "all ten anew", "ms");
+pub const ONE: Topic = ("reload", "reload of one among ten", "ms");
+const ALL: Topic = ("reload", "reload of all ten", "ms");
 
 pub const SAVED: &str = "Tenon, after the wait for quiet";
 

@@ -7,8 +7,10 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub setting: Setting,
-    /// Ratios that were aimed at.
+    /// Ratios to node processes that were aimed at.
     pub goals: Vec<Goal>,
+    /// What must not be more than so much.
+    pub bounds: Vec<Bound>,
     /// Every figure; those of one chapter and topic belong beside each other.
     pub figures: Vec<Figure>,
     /// How costs grow with numbers.
@@ -47,14 +49,17 @@ pub enum Side {
     Node,
     /// This program.
     Tenon,
-    /// The least there can be: an instance of the same engine and nothing else.
+    /// The least there can be: an instance of the same engine and nothing else, or a ping-pong of the same bytes.
     Floor,
 }
+
+/// What is compared, the same for all sides: the chapter, the topic and its unit.
+pub type Topic = (&'static str, &'static str, &'static str);
 
 /// One thing that was measured several times, in turns with what it is compared with.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// `start`, `call`, `hooks`, `events`, `reload`, `turn`.
+    /// `start`, `zygote`, `sessions`, `call`, `hooks`, `events`, `reload`, `turn`, `compute`.
     pub chapter: &'static str,
     /// What is compared: the same for all sides, such as `CPU until ready`.
     pub topic: &'static str,
@@ -72,6 +77,8 @@ pub struct Figure {
     pub spread: [f64; 2],
     /// How many times less than the baseline on the node side, by the medians.
     pub times_less: Option<f64>,
+    /// How many times as much as the least there can be, by the medians.
+    pub times_floor: Option<f64>,
 }
 
 /// A ratio that was aimed at.
@@ -84,6 +91,23 @@ pub struct Goal {
     pub ratio: f64,
     pub goal: f64,
     pub reached: bool,
+}
+
+/// Something that must not be more than so much.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bound {
+    /// Such as `1,000 extensions: time until all are ready`.
+    pub name: String,
+    pub value: f64,
+    pub unit: &'static str,
+    pub bound: f64,
+    pub kept: bool,
+}
+
+impl Bound {
+    pub fn new(name: impl Into<String>, value: f64, unit: &'static str, bound: f64) -> Self {
+        Self { name: name.into(), value, unit, bound, kept: value <= bound }
+    }
 }
 
 /// How something grows.
@@ -108,8 +132,16 @@ pub struct Point {
     pub ready_s: f64,
     /// Of all processes together, for each extension, until ready.
     pub cpu_ms_each: f64,
-    /// Private memory of all processes together, for each extension, idle.
+    /// Memory of the zygote and all extensions together, or of all node processes, idle: the sum of PSS and page tables.
+    pub memory_mb: f64,
+    /// The same for each extension.
     pub memory_mb_each: f64,
+    /// Private memory of one extension's process, the median.
+    pub private_mb: f64,
+    /// Of all this the zygote's; none with node.
+    pub zygote_mb: Option<f64>,
+    /// Memory of the session's process beside that; none with node, whose host is a stand-in.
+    pub session_mb: Option<f64>,
     pub threads: usize,
     pub files: usize,
     pub processes: usize,
@@ -142,7 +174,7 @@ impl Samples {
     /// The figure that they make.
     pub fn figure(
         &self,
-        (chapter, topic, unit): (&'static str, &'static str, &'static str),
+        (chapter, topic, unit): Topic,
         side: Side,
         case: impl Into<String>,
     ) -> Figure {
@@ -160,6 +192,7 @@ impl Samples {
             p95: percentile(&all, 0.95),
             spread: [medians().fold(f64::NAN, f64::min), medians().fold(f64::NAN, f64::max)],
             times_less: None,
+            times_floor: None,
         }
     }
 }
@@ -169,18 +202,21 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     super::super::stage::percentile(values, share)
 }
 
-/// Says of every figure how many times less it is than the first one on the node side with its topic.
+/// Says of every figure how many times less it is than the first one on the node side with its topic, and how many
+/// times as much as the first one that is the least there can be.
 pub fn compare(figures: &mut [Figure]) {
-    let baselines: Vec<(&str, &str, f64)> = figures
-        .iter()
-        .filter(|figure| figure.side == Side::Node)
-        .map(|figure| (figure.chapter, figure.topic, figure.median))
-        .collect();
+    let first = |side: Side| {
+        let of_side = figures.iter().filter(|figure| figure.side == side);
+        of_side.map(|figure| (figure.chapter, figure.topic, figure.median)).collect::<Vec<_>>()
+    };
+    let (baselines, floors) = (first(Side::Node), first(Side::Floor));
     for figure in figures.iter_mut() {
-        let baseline = baselines
-            .iter()
-            .find(|(chapter, topic, _)| (*chapter, *topic) == (figure.chapter, figure.topic));
-        figure.times_less = baseline.map(|(_, _, median)| median / figure.median);
+        let among = |medians: &[(&str, &str, f64)]| {
+            let is_its = |it: &&(&str, &str, f64)| (it.0, it.1) == (figure.chapter, figure.topic);
+            medians.iter().find(is_its).map(|(.., median)| *median)
+        };
+        figure.times_less = among(&baselines).map(|median| median / figure.median);
+        figure.times_floor = among(&floors).map(|median| figure.median / median);
     }
 }
 
@@ -225,9 +261,19 @@ mod tests {
             figure(Side::Node, "one", 100.0),
             figure(Side::Node, "all", 500.0),
             figure(Side::Tenon, "tenon", 20.0),
+            figure(Side::Floor, "ping-pong", 10.0),
         ];
         compare(&mut figures);
-        assert_eq!(figures.map(|figure| figure.times_less), [Some(1.0), Some(0.2), Some(5.0)]);
+        let less = figures.each_ref().map(|figure| figure.times_less);
+        assert_eq!(less, [Some(1.0), Some(0.2), Some(5.0), Some(10.0)]);
+        let floor = figures.each_ref().map(|figure| figure.times_floor);
+        assert_eq!(floor, [Some(10.0), Some(50.0), Some(2.0), Some(1.0)]);
+    }
+
+    #[test]
+    fn a_bound_is_kept_up_to_its_value_and_not_by_what_is_no_number() {
+        let kept = [11.9, 12.0, 12.1, f64::NAN].map(|value| Bound::new("x", value, "s", 12.0).kept);
+        assert_eq!(kept, [true, true, false, false]);
     }
 
     #[test]
@@ -237,7 +283,11 @@ mod tests {
             extensions: count,
             ready_s: 1.0,
             cpu_ms_each: cpu,
+            memory_mb: 7.0,
             memory_mb_each: 7.0,
+            private_mb: 1.0,
+            zygote_mb: None,
+            session_mb: None,
             threads: 1,
             files: 1,
             processes: 1,

@@ -1,83 +1,120 @@
-//! Until an extension is ready, and what it takes while it is idle.
+//! Until an extension is ready, and what it takes while it is idle and after it has worked.
 
 use super::Plan;
 use super::report::Figure;
 use super::report::Samples;
 use super::report::Side;
-use crate::commands::bench::node_host::NodeExtension;
-use crate::commands::bench::process;
+use super::report::Topic;
 use crate::commands::bench::single;
+use crate::commands::bench::single::Single;
 use crate::error::CliError;
 
-/// Extensions in a repetition. Node processes are fewer, because each takes so long.
-const EXTENSIONS: usize = 20;
-const NODE_EXTENSIONS: usize = 8;
+/// Extensions in a repetition, as many as node processes: what is shared is shared by as many.
+const EXTENSIONS: usize = 10;
 
-const READY: (&str, &str, &str) = ("start", "time until ready", "ms");
-pub const CPU: (&str, &str, &str) = ("start", "CPU until ready", "ms");
-pub const MEMORY: (&str, &str, &str) = ("start", "private memory, idle", "MB");
+pub const CPU: Topic = ("start", "CPU until ready", "ms");
+pub const MEMORY: Topic = ("start", "private memory, idle", "MB");
+pub const CALLED: Topic = ("start", "private memory after 1,000 calls", "MB");
+const COLLECTED: Topic = ("start", "private memory after a garbage collection", "MB");
+pub const WHOLE: Topic = ("start", "PSS and page tables, idle", "MB");
+pub const ONE_MORE: Topic = ("start", "PSS and page tables, one more", "MB");
+const READY: Topic = ("start", "time until ready", "ms");
+const ZYGOTE_CPU: Topic = ("zygote", "zygote, once: CPU until it can fork", "ms");
+const ZYGOTE_READY: Topic = ("zygote", "zygote, once: time until it can fork", "ms");
+const ZYGOTE_MEMORY: Topic = ("zygote", "zygote: PSS and page tables beside ten", "MB");
 
-pub const COLD: &str = "Tenon, five modules";
-pub const SPARE: &str = "Tenon, from the spare";
+/// The topics, in the order in which they are shown.
+const TOPICS: [Topic; 10] = [
+    CPU,
+    MEMORY,
+    CALLED,
+    COLLECTED,
+    WHOLE,
+    ONE_MORE,
+    READY,
+    ZYGOTE_CPU,
+    ZYGOTE_READY,
+    ZYGOTE_MEMORY,
+];
 
-/// What one way of starting extensions took.
+pub const NODE: &str = "node process + SDK";
+pub const TENON: &str = "Tenon";
+const WITH_SESSION: &str = "Tenon, with the session's share";
+
+/// What one way of starting extensions took, by topic.
 #[derive(Default)]
-struct Taken {
-    ready: Samples,
-    cpu: Samples,
-    memory: Samples,
-}
+struct Taken(Vec<(Topic, &'static str, Samples)>);
 
 impl Taken {
-    fn figures(&self, side: Side, case: &str) -> [Figure; 3] {
-        [
-            self.cpu.figure(CPU, side, case),
-            self.memory.figure(MEMORY, side, case),
-            self.ready.figure(READY, side, case),
-        ]
+    fn add(&mut self, case: &'static str, single: Single) {
+        let with_session = single.cpu_ms.iter().zip(&single.session_cpu_ms);
+        let with_session = with_session.map(|(process, session)| process + session).collect();
+        let zygote = |pick: fn(&single::Zygote) -> f64| single.zygote.iter().map(pick).collect();
+        let all: [(Topic, Vec<f64>); 9] = [
+            (ZYGOTE_CPU, zygote(|it| it.cpu_ms)),
+            (ZYGOTE_READY, zygote(|it| it.ready_ms)),
+            (ZYGOTE_MEMORY, zygote(|it| it.whole_mb)),
+            (CPU, single.cpu_ms),
+            (MEMORY, single.private_mb),
+            (CALLED, single.called_mb),
+            (COLLECTED, single.collected_mb),
+            (WHOLE, single.whole_mb),
+            (ONE_MORE, single.one_more_mb),
+        ];
+        for (topic, samples) in all {
+            self.put(topic, case, samples);
+        }
+        self.put(READY, case, single.ready_ms);
+        if case == TENON {
+            self.put(CPU, WITH_SESSION, with_session);
+        }
+    }
+
+    fn put(&mut self, topic: Topic, case: &'static str, samples: Vec<f64>) {
+        if samples.is_empty() {
+            return;
+        }
+        match self.0.iter_mut().find(|(of, its, _)| (*of, *its) == (topic, case)) {
+            Some((.., taken)) => taken.add(samples),
+            None => {
+                let mut taken = Samples::default();
+                taken.add(samples);
+                self.0.push((topic, case, taken));
+            }
+        }
     }
 }
 
 pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
     let program = std::env::current_exe()?;
-    let mut node = Taken::default();
     let cases = [
-        (single::MODULES, Side::Tenon, COLD),
-        (single::SPARE, Side::Tenon, SPARE),
+        (single::MODULES, Side::Tenon, TENON),
+        (single::CONFINED, Side::Tenon, "Tenon, in a sandbox"),
         (single::BARE, Side::Floor, "bare isolate"),
     ];
-    let mut taken = cases.map(|_| Taken::default());
+    let mut taken = Taken::default();
     for _ in 0..plan.repetitions {
         plan.step("start");
         if let Some(host) = &plan.node {
-            let mut running = Vec::new();
-            for _ in 0..NODE_EXTENSIONS {
-                running.push(host.start("start", single::FIVE_MODULES).await?);
-            }
-            node.ready.add(running.iter().map(|it| it.ready_ms).collect());
-            node.cpu.add(running.iter().map(|it| it.cpu_ms).collect());
-            let memory = |it: &NodeExtension| process::private_bytes(it.pid()) as f64 / 1e6;
-            node.memory.add(running.iter().map(memory).collect());
-            for extension in running {
-                extension.end().await;
-            }
+            taken.add(NODE, single::of_node(host, EXTENSIONS).await?);
         }
-        for ((case, ..), taken) in cases.iter().zip(&mut taken) {
-            let single = single::measure_in(&program, case, EXTENSIONS)?;
-            taken.ready.add(single.ready_ms);
-            taken.cpu.add(single.cpu_ms);
-            taken.memory.add(vec![single.private_mb]);
+        for (case, _, name) in cases {
+            taken.add(name, single::measure_in(&program, case, EXTENSIONS)?);
         }
     }
-    let mut figures = Vec::new();
-    if plan.node.is_some() {
-        figures.extend(node.figures(Side::Node, "node process + SDK"));
-    }
-    for ((_, side, name), taken) in cases.iter().zip(&taken) {
-        figures.extend(taken.figures(*side, name));
-    }
+    let side = |case: &str| match cases.iter().find(|(.., name)| *name == case) {
+        Some((_, side, _)) => *side,
+        None if case == NODE => Side::Node,
+        None => Side::Tenon,
+    };
+    let figures =
+        taken.0.iter().map(|(topic, case, samples)| samples.figure(*topic, side(case), *case));
+    let mut figures: Vec<Figure> = figures.collect();
     // What is compared stands together.
-    figures
-        .sort_by_key(|figure| [CPU.1, MEMORY.1, READY.1].iter().position(|it| *it == figure.topic));
+    figures.sort_by_key(|figure| {
+        TOPICS.iter().position(|it| (it.0, it.1) == (figure.chapter, figure.topic))
+    });
+    // The zygote of extensions in a sandbox is the same.
+    figures.retain(|figure| figure.chapter != ZYGOTE_CPU.0 || figure.case == TENON);
     Ok(figures)
 }

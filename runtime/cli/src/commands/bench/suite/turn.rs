@@ -25,6 +25,7 @@ use super::Plan;
 use super::report::Figure;
 use super::report::Samples;
 use super::report::Side;
+use super::report::Topic;
 use crate::commands::bench::node_host::NodeExtension;
 use crate::error::CliError;
 
@@ -36,7 +37,7 @@ pub const PARTS: usize = 10;
 const DELTAS: usize = 10;
 const WORDS: &str = "a few words of text ";
 
-const STEP: (&str, &str, &str) = ("turn", "10 deltas, a hook, a call, a hook", "us");
+const STEP: Topic = ("turn", "step of a long turn: 10 deltas, a hook, a call, a hook", "us");
 
 /// A tool, hooks, and an ear for what the agent says.
 const EXTENSION: &str = r#"

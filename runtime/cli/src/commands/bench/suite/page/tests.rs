@@ -20,6 +20,7 @@ fn figure(chapter: &'static str, side: Side, case: &str, median: f64) -> Figure 
         p95: median * 1.2,
         spread: [median * 0.9, median * 1.1],
         times_less: None,
+        times_floor: None,
     }
 }
 
@@ -29,7 +30,11 @@ fn point(count: usize, cost: f64) -> Point {
         extensions: count,
         ready_s: 1.0,
         cpu_ms_each: cost,
+        memory_mb: cost * count as f64,
         memory_mb_each: cost / 2.0,
+        private_mb: cost / 3.0,
+        zygote_mb: Some(f64::NAN),
+        session_mb: None,
         threads: 12_345,
         files: 1,
         processes: 1,
@@ -44,7 +49,7 @@ fn goal(ratio: f64, reached: bool) -> Goal {
 }
 
 /// All chapters, with values that cannot be drawn and text that must not be taken for HTML.
-fn report() -> Report {
+pub fn report() -> Report {
     let mut figures: Vec<Figure> = CHAPTERS
         .iter()
         .flat_map(|(chapter, ..)| {
@@ -77,6 +82,7 @@ fn report() -> Report {
             sdk: None,
             repetitions: 5,
         },
+        bounds: vec![Bound::new(HOSTILE, 3.5, "s", 2.0), Bound::new("b", f64::NAN, "s", 2.0)],
         goals: vec![goal(10.7, true), goal(0.5, false), goal(f64::INFINITY, false)],
         figures,
         growth: vec![
@@ -90,7 +96,14 @@ fn report() -> Report {
 
 fn empty() -> Report {
     let none = Vec::new();
-    Report { goals: Vec::new(), figures: Vec::new(), growth: Vec::new(), missing: none, ..report() }
+    Report {
+        goals: Vec::new(),
+        bounds: Vec::new(),
+        figures: Vec::new(),
+        growth: Vec::new(),
+        missing: none,
+        ..report()
+    }
 }
 
 /// Whether every element is closed, and in the right order.
@@ -188,6 +201,15 @@ fn whether_a_goal_was_reached_is_said_in_words() {
     {
         assert!(page.contains(text), "{text}");
     }
+}
+
+#[test]
+fn whether_a_bound_was_kept_is_said_in_words() {
+    let page = html(&report());
+    for text in ["<td>3.5 s</td><td>2 s</td><td>not kept</td>", "<td>not measured</td>"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!html(&empty()).contains("<h2>Bounds</h2>"));
 }
 
 #[test]
