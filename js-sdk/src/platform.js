@@ -50,6 +50,13 @@ function teachRequire(Module) {
   };
 }
 
+/** Extensions reach the platform through its modules. Some raw ops end the process when they are misused, and what the
+ * runtime calls is not for them. */
+function hideInternals() {
+  delete internals.core;
+  delete internals.tenon;
+}
+
 // Asked before this load is ended to make room for the next one, which wants a port.
 serve("listens", (port) =>
   globalThis.process._getActiveHandles().some((handle) => handle.listening && handle.address()?.port === port),
@@ -75,9 +82,15 @@ internals.tenon = {
       );
     }
     explainDenials();
-    // Extensions reach the platform through its modules; some raw ops end the process when misused.
-    delete internals.core;
+    hideInternals();
     Object.defineProperty(globalThis, SDK, { value: Object.freeze({ extension, index, teachRequire }) });
+  },
+
+  /** The same in a worker, for which Deno's bootstrap has done the rest. */
+  bootWorker(id) {
+    extensionId = id;
+    explainDenials();
+    hideInternals();
   },
 
   /** When the isolate takes on its extension. */

@@ -30,6 +30,7 @@ use tenon_platform::extensions::Purpose;
 use tenon_platform::ops::bridge::Bridge;
 use tenon_platform::ops::environment::ExtensionEnv;
 use tenon_platform::ops::signals::Signals;
+use tenon_platform::ops::workers::WorkerCount;
 
 use crate::embedded;
 #[cfg(all(target_os = "linux", feature = "v8"))]
@@ -118,6 +119,7 @@ pub fn create(
         home: home.clone(),
         stores: Stores::default(),
         heap_bytes,
+        count: WorkerCount::default(),
     };
     let (create_params, allotment) = buffers.create_params(heap_bytes);
     let mut runtime = JsRuntime::new(RuntimeOptions {
@@ -217,7 +219,7 @@ fn init_extensions(
 ) -> std::io::Result<()> {
     let files = GuardedFs::default();
     let fs: Arc<dyn rt::deno_fs::FileSystem> = Arc::new(files.clone());
-    let Shared { log, env, stores, .. } = shared.clone();
+    let Shared { log, env, stores, count, .. } = shared.clone();
     let workers = worker_threads::creator(shared);
     let arguments = vec![
         rt::deno_web::deno_web::args(stores.blobs.clone(), None, true, stores.channels.clone()),
@@ -262,6 +264,7 @@ fn init_extensions(
     state.put(feature_checker());
     state.put(env);
     state.put(Signals::default());
+    state.put(count);
     state.put(Bridge::new(move |message| log.send(message)));
     state.put(bootstrap.clone());
     Ok(())

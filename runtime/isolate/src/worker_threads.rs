@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use deno_core::CompiledWasmModuleStore;
 use deno_core::Extension;
+use deno_core::JsRuntime;
 use deno_core::SharedArrayBufferStore;
 use deno_core::v8;
 use deno_runtime::BootstrapOptions;
@@ -24,6 +25,7 @@ use tenon_platform::ops::bridge::Bridge;
 use tenon_platform::ops::environment::ExtensionEnv;
 use tenon_platform::ops::signals::Signals;
 use tenon_platform::ops::tenon;
+use tenon_platform::ops::workers::WorkerCount;
 
 use crate::embedded;
 use crate::heap;
@@ -47,6 +49,7 @@ pub struct Shared {
     pub home: Home,
     pub stores: Stores,
     pub heap_bytes: usize,
+    pub count: WorkerCount,
 }
 
 /// Memory and modules that are passed in messages, blobs that a worker may be started from, and
@@ -83,8 +86,10 @@ pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
             bundle_provider: None,
         };
         let (create_params, allotment) = shared.buffers.create_params(shared.heap_bytes);
+        let counted = shared.count.add();
         let (mut worker, handle) =
             WebWorker::bootstrap_from_options(services, options(args, &shared, create_params));
+        boot_platform(&mut worker.js_runtime, &shared.home);
         // A worker that needs more than its extension may have ends the extension.
         allotment.limit();
         let (runtime, bytes) = (&mut worker.js_runtime, shared.heap_bytes);
@@ -104,9 +109,23 @@ pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
         let engine = worker.js_runtime.v8_isolate().thread_safe_handle();
         let seat = shared.terminator.attach_worker(engine);
         // It is given up when the worker's state is dropped, on the worker's thread.
-        worker.js_runtime.op_state().borrow_mut().put(seat);
+        worker.js_runtime.op_state().borrow_mut().put((seat, counted));
         (worker, handle)
     })
+}
+
+/// Takes away what extensions do not see, before any code of theirs runs in the worker.
+#[expect(clippy::expect_used, reason = "a platform that cannot start is a broken build")]
+fn boot_platform(runtime: &mut JsRuntime, home: &Home) {
+    const INVARIANT: &str = "the platform's own JavaScript is fixed at build time and tested";
+    let boot = runtime
+        .execute_script("ext:tenon/boot.js", "Deno[Deno.internal].tenon.bootWorker")
+        .expect(INVARIANT);
+    deno_core::scope!(scope, runtime);
+    let boot = v8::Local::new(scope, boot).cast::<v8::Function>();
+    let undefined = v8::undefined(scope);
+    let id = v8::String::new(scope, home.id().unwrap_or_default()).expect(INVARIANT);
+    boot.call(scope, undefined.into(), &[id.into()]).expect(INVARIANT);
 }
 
 fn options(
@@ -123,7 +142,7 @@ fn options(
         },
         main_module: args.main_module,
         worker_id: args.worker_id,
-        extensions: vec![platform_extension(log.clone(), shared.env.fork())],
+        extensions: vec![platform_extension(shared)],
         startup_snapshot: embedded::SNAPSHOT,
         residual_lazy_js_sources: embedded::LAZY_SCRIPTS,
         residual_lazy_esm_sources: embedded::LAZY_MODULES,
@@ -152,11 +171,13 @@ fn options(
 }
 
 /// Our extension with the state its ops need.
-fn platform_extension(log: LogGate, env: ExtensionEnv) -> Extension {
+fn platform_extension(shared: &Shared) -> Extension {
+    let (log, env, count) = (shared.log.clone(), shared.env.fork(), shared.count.clone());
     let mut extension = tenon::init();
     extension.op_state_fn = Some(Box::new(move |state| {
         state.put(env);
         state.put(Signals::default());
+        state.put(count);
         state.put(Bridge::new(move |message| log.send(message)));
     }));
     extension

@@ -14,6 +14,7 @@ pub mod exit;
 pub mod output;
 pub mod signals;
 mod unavailable;
+pub mod workers;
 
 use deno_core::Extension;
 use deno_core::ExtensionFileSource;
@@ -27,6 +28,7 @@ deno_core::extension!(
         bridge::op_tenon_log,
         bridge::op_tenon_stay,
         descriptors::op_tenon_descriptor,
+        workers::op_tenon_worker,
     ],
     esm_entry_point = "ext:tenon/platform.js",
     esm = [

@@ -93,6 +93,19 @@ const PATCHES: &[Patch] = &[
         replace: "parentPort.close = () => globalThis.close(); parentPort.setMaxListeners = () => {};",
         times: 1,
     },
+    // An extension has a limited number of workers.
+    Patch {
+        specifier: "ext:deno_node/worker_threads.ts",
+        find: "    const id = op_create_worker(\n",
+        replace: "    core.ops.op_tenon_worker();\n    const id = op_create_worker(\n",
+        times: 1,
+    },
+    Patch {
+        specifier: "ext:runtime/11_workers.js",
+        find: "  return op_create_worker({\n",
+        replace: "  core.ops.op_tenon_worker();\n  return op_create_worker({\n",
+        times: 1,
+    },
     // Text at a position was written at the start of the file, over what was there.
     Patch {
         specifier: "ext:deno_node/fs.ts",

@@ -46,6 +46,10 @@ pub const CPU_TIME: Duration = Duration::from_secs(10);
 /// started by one may have as many as there are cores.
 pub const CHILDREN: usize = 64;
 
+/// The most worker threads an extension may have at a time. Pools have as many as there are cores. Each takes some ten
+/// megabytes and several threads before it does anything.
+pub const WORKERS: usize = 32;
+
 /// Log lines per second that are kept in the long run; more are dropped and counted. Reading more than
 /// that is not for people, and writing it costs the session its time.
 pub const LOG_LINES_PER_SECOND: u32 = 1_000;

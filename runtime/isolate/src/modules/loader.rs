@@ -104,6 +104,11 @@ impl Home {
         let _ = self.0.resident.set(Resident { id, folder, permissions });
     }
 
+    /// The extension's id, once it is known.
+    pub fn id(&self) -> Option<&str> {
+        self.0.resident.get().map(|resident| resident.id.as_str())
+    }
+
     /// The files that were loaded as modules, by any of the extension's threads, since this was last
     /// called. A file that could not be read has no hash.
     pub fn take_loaded(&self) -> Vec<LoadedFile> {
