@@ -164,6 +164,7 @@ async fn later() {
     world.replace("mighty", &versioned("version", 2));
     until_waiting(&session, "mighty").await;
     patiently("the session ends", session.end(EndReason::Complete)).await;
+    drop(session);
     // Also where nothing restricted runs any more.
     world.config("");
     let session = world.open(world.options()).await;
@@ -184,6 +185,7 @@ async fn unnoticed() {
     let session = world.open(world.options()).await;
     world.extension("newcomer", &versioned("version", 1));
     patiently("the session ends", session.end(EndReason::Complete)).await;
+    drop(session);
     let session = world.open(world.options()).await;
     assert_eq!(info(&session, "newcomer").unwrap().status, Status::Untrusted);
     world.close(session).await;

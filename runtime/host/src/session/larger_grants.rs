@@ -104,8 +104,8 @@ impl Session {
         Some(waits(why, hash.clone(), Some(hash)))
     }
 
-    /// Takes the content of an extension that Tenon itself has just written for what it is. Whoever asked for it could say
-    /// what it is called, not what it does.
+    /// Accepts the content of an extension that Tenon itself has just written. Whoever asked for it chose its name, not its
+    /// code.
     pub(super) fn accept_own_work(&self, folder: &Path) {
         let found = self.find_all().into_iter().find(|found| found.folder == folder);
         if let (Some(found), Ok(hash)) = (found, trust::content_hash(folder)) {
@@ -123,7 +123,7 @@ impl Session {
         let is_free = |found: &Found| found.scope != Scope::Project || self.0.options.trusted;
         for found in discovery::find(&self.0.places, self.0.options.trusted) {
             if is_free(&found) && found.entry.is_ok() {
-                // Asked for what it writes down.
+                // Called for its effect: it records what has to wait.
                 let _ = self.unapproved(&found);
             }
         }
