@@ -200,11 +200,13 @@ impl Process {
         }
     }
 
-    /// Kills a process that does not exit after its last message.
-    async fn kill_unless_exited(self: Arc<Self>) {
+    /// Waits until the process has exited after its last message, and kills it if it does not.
+    async fn exit_or_kill(&self) {
         let mut state = self.state.clone();
         if tokio::time::timeout(EXIT_GRACE, state.wait_for(ProcessState::is_final)).await.is_err() {
             self.zygote.kill(self.number);
+            // An error means that the zygote is gone, and the process with it.
+            let _ = state.wait_for(ProcessState::is_final).await;
         }
     }
 }
@@ -338,19 +340,19 @@ async fn read(
     end: watch::Sender<bool>,
 ) {
     let mut decoder = Decoder::default();
-    let mut is_last = false;
+    let mut last = None;
     let problem = loop {
         match decoder.take::<FromIsolate>() {
             Ok(Some(FromIsolate::Measured(usage))) => {
                 process.usage.send_replace(usage);
                 continue;
             }
+            Ok(Some(FromIsolate::Ended(reason))) => {
+                last = Some(reason);
+                break None;
+            }
             Ok(Some(message)) => {
-                is_last = matches!(message, FromIsolate::Ended(_));
                 receive(message);
-                if is_last {
-                    break None;
-                }
                 continue;
             }
             Ok(None) => {}
@@ -362,11 +364,15 @@ async fn read(
         }
     };
     link.close();
-    if is_last {
-        tokio::spawn(process.kill_unless_exited());
-    } else {
-        receive(FromIsolate::Ended(process.cause(problem, errors).await));
-    }
+    let reason = match last {
+        Some(reason) => {
+            // Until the process has exited it holds its ports and files, which the next load may want.
+            process.exit_or_kill().await;
+            reason
+        }
+        None => process.cause(problem, errors).await,
+    };
+    receive(FromIsolate::Ended(reason));
     end.send_replace(true);
 }
 
