@@ -43,6 +43,11 @@ pub const LOOKS_BEFORE_SLEEP: u32 = 5;
 #[cfg(feature = "v8")]
 pub const ENGINE_THREADS: usize = 2;
 
+/// The machine code of a worker's engine instance. V8 makes all of this room writable at once, and with its usual 512 MB
+/// the sixth worker is more than the system lets the process allocate.
+#[cfg(feature = "v8")]
+pub const WORKER_CODE_BYTES: usize = 32 * 1024 * 1024;
+
 /// What the system lets a process allocate above its limit of memory: stacks of threads, and what is reserved and not
 /// touched.
 #[cfg(target_os = "linux")]

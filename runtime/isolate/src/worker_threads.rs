@@ -29,6 +29,8 @@ use tenon_platform::ops::workers::WorkerCount;
 
 use crate::embedded;
 use crate::heap;
+#[cfg(feature = "v8")]
+use crate::limits::WORKER_CODE_BYTES;
 use crate::log_rate::LogGate;
 use crate::memory::Buffers;
 use crate::modules::loader::ExtensionLoader;
@@ -86,6 +88,8 @@ pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
             bundle_provider: None,
         };
         let (create_params, allotment) = shared.buffers.create_params(shared.heap_bytes);
+        #[cfg(feature = "v8")]
+        let create_params = create_params.set_code_range_size_in_bytes(WORKER_CODE_BYTES);
         let counted = shared.count.add();
         let (mut worker, handle) =
             WebWorker::bootstrap_from_options(services, options(args, &shared, create_params));

@@ -36,7 +36,8 @@ await joinSession({
       if (seen.core !== "undefined" || seen.tenon !== "undefined") {
         throw new Error(`broke: ${JSON.stringify(seen)}`);
       }
-      const more = seen.names.filter((name) => !own.names.includes(name));
+      // A flag by which node's modules know where they run.
+      const more = seen.names.filter((name) => name !== "__isWorkerThread" && !own.names.includes(name));
       if (more.length) throw new Error(`broke: a worker sees ${more}`);
       if (JSON.stringify(seen.bindings) !== JSON.stringify(own.bindings)) {
         throw new Error(`broke: ${JSON.stringify(seen.bindings)} beside ${JSON.stringify(own.bindings)}`);
