@@ -10,6 +10,7 @@ use serde_json::json;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
+use tenon_host::session::EndReason;
 use tenon_host::tool::ResultType;
 use tenon_tests::Workspace;
 
@@ -23,6 +24,7 @@ use crate::world::is_dead;
 use crate::world::kill;
 use crate::world::patiently;
 use crate::world::pids;
+use crate::world::send;
 use crate::world::until;
 use crate::world::until_answer;
 use crate::world::until_info;
@@ -47,6 +49,7 @@ pub fn trials() -> Vec<Trial> {
         trial("killing::the_zygote_while_it_starts_extensions", while_starting),
         trial("killing::the_zygote_while_an_extension_loads", while_loading),
         trial("killing::an_extension_that_kills_itself_while_it_loads", kills_itself),
+        trial("killing::a_zygote_that_stands_still_does_not_hold_up_the_end", stopped),
         trial("killing::one_extension_leaves_the_others_alone", one_of_two),
         trial("killing::the_program_while_it_calls", program),
     ]
@@ -104,6 +107,19 @@ async fn during_calls(target: Target, signal: &'static str) {
         pids(&file).into_iter().filter(|&pid| !is_dead(pid)).count() == NAMES.len()
     })
     .await;
+    world.close(session).await;
+}
+
+/// The zygote reports deaths. While it is stopped there are no reports, and the session must not wait for one for ever.
+async fn stopped() {
+    let world = World::new();
+    world.extension("one", &worker("one"));
+    let session = world.open(world.options()).await;
+    let zygote = world.isolates.pids()[0];
+    send(zygote, "STOP");
+    assert_eq!(answer(&session, "work_one").await, "done");
+    patiently("the session ends", session.end(EndReason::Complete)).await;
+    send(zygote, "CONT");
     world.close(session).await;
 }
 

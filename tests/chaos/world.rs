@@ -195,12 +195,16 @@ pub fn is_dead(pid: u32) -> bool {
     !std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
+/// Sends a signal to a process. It may have gone.
+pub fn send(pid: u32, signal: &str) {
+    let _ = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).output();
+}
+
 /// Sends a signal, such as `KILL`, again and again until the process is gone: the first `SEGV` that does
 /// not come from the processor only takes a handler away.
 pub async fn kill(pid: u32, signal: &str) {
     until("a killed process ends", || {
-        // It may have gone since we looked.
-        let _ = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).output();
+        send(pid, signal);
         is_dead(pid)
     })
     .await;

@@ -162,13 +162,14 @@ impl Extension {
         self.current.iter_mut().chain(&mut self.next).chain(&mut self.draining)
     }
 
-    /// The load that serves whoever began at the given epoch.
+    /// The load that serves whoever began at the given epoch. One that was told to stop answers nothing more.
     fn serving(&self, epoch: Epoch) -> Option<&Load> {
         let current = self.current.as_ref();
         if current.is_some_and(|current| current.served(epoch)) {
             return current;
         }
-        self.draining.iter().rev().find(|load| load.served(epoch)).or(current)
+        let serves = |load: &&Load| load.served(epoch) && !load.is_stopping;
+        self.draining.iter().rev().find(serves).or(current)
     }
 }
 

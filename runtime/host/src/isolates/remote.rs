@@ -9,6 +9,8 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -53,7 +55,9 @@ fn is_too_deep(value: &Value, left: usize) -> bool {
     }
 }
 
-/// How long a process may take to exit after its last message before it is killed.
+/// How long a process may take to exit after its last message before it is killed, and how long the session then waits
+/// for the report of its death. A zygote that is stopped, or a process that hangs in the kernel, must not hold up the
+/// session.
 const EXIT_GRACE: Duration = Duration::from_secs(3);
 
 /// How long an extension may take to say what it uses; one that computes takes longer, and what was last known counts.
@@ -78,6 +82,8 @@ struct Process {
     usage: watch::Sender<IsolateUsage>,
     /// Why the session has it killed, if it does.
     kill_reason: Mutex<Option<String>>,
+    /// The session has told it to stop, and calls it no more.
+    is_stopping: AtomicBool,
 }
 
 impl Remote {
@@ -102,8 +108,14 @@ impl Remote {
         // Nothing was sent before, so there is room.
         let _ = link.send(&frame);
         let (number, state) = zygote.start(OwnedFd::from(theirs), OwnedFd::from(their_errors));
-        let (usage, kill_reason) = (watch::Sender::default(), Mutex::default());
-        let process = Arc::new(Process { zygote, number, state, usage, kill_reason });
+        let process = Arc::new(Process {
+            zygote,
+            number,
+            state,
+            usage: watch::Sender::default(),
+            kill_reason: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
+        });
         let (end, ended) = watch::channel(false);
         tokio::spawn(read(reader, errors, process.clone(), receive, link.clone(), end));
         Ok(Self { process, link, ended, stop_deadline })
@@ -129,6 +141,7 @@ impl Remote {
 
     /// Asks the extension to stop, and kills its process if it does not.
     pub fn stop(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.process.is_stopping.store(true, Relaxed);
         // If the queue is full, the extension reads nothing, also not this, and is killed.
         let _ = self.send(&ToIsolate::Stop);
         let (process, deadline, mut ended) =
@@ -202,12 +215,19 @@ impl Process {
 
     /// Waits until the process has exited after its last message, and kills it if it does not.
     async fn exit_or_kill(&self) {
-        let mut state = self.state.clone();
-        if tokio::time::timeout(EXIT_GRACE, state.wait_for(ProcessState::is_final)).await.is_err() {
+        if self.final_state().await.is_none() {
             self.zygote.kill(self.number);
-            // An error means that the zygote is gone, and the process with it.
-            let _ = state.wait_for(ProcessState::is_final).await;
+            self.final_state().await;
         }
+    }
+
+    /// How the process ended; `None` if it does not within [`EXIT_GRACE`].
+    async fn final_state(&self) -> Option<ProcessState> {
+        let mut state = self.state.clone();
+        let ended = tokio::time::timeout(EXIT_GRACE, state.wait_for(ProcessState::is_final)).await;
+        // An error means that the zygote is gone, and the process with it.
+        let gone = |_| ProcessState::Lost("the zygote did not report how".to_owned());
+        ended.ok().map(|ended| ended.map_or_else(gone, |state| state.clone()))
     }
 }
 
@@ -366,8 +386,14 @@ async fn read(
     link.close();
     let reason = match last {
         Some(reason) => {
-            // Until the process has exited it holds its ports and files, which the next load may want.
-            process.exit_or_kill().await;
+            // Until the process has exited it holds its ports and files, which the load that follows may want. An
+            // extension that ends by itself is reported at once: calls must not be sent to it any longer.
+            if process.is_stopping.load(Relaxed) {
+                process.exit_or_kill().await;
+            } else {
+                let process = process.clone();
+                tokio::spawn(async move { process.exit_or_kill().await });
+            }
             reason
         }
         None => process.cause(problem, errors).await,
@@ -382,14 +408,16 @@ impl Process {
         if let Some(problem) = problem {
             self.kill(&problem);
         }
-        let mut state = self.state.clone();
-        if tokio::time::timeout(EXIT_GRACE, state.wait_for(ProcessState::is_final)).await.is_err() {
-            // It has closed its socket and goes on, so the session cannot reach it.
-            self.kill("it closed its connection to the session");
-        }
-        let state = state.wait_for(ProcessState::is_final).await.map(|state| state.clone());
-        let state =
-            state.unwrap_or_else(|_| ProcessState::Lost("the zygote did not say how".to_owned()));
+        let state = match self.final_state().await {
+            Some(state) => state,
+            None => {
+                // The process has closed its socket and keeps running, so the session cannot reach it.
+                self.kill("it closed its connection to the session");
+                let hangs =
+                    || ProcessState::Lost("the process did not end after SIGKILL".to_owned());
+                self.final_state().await.unwrap_or_else(hangs)
+            }
+        };
         let kill_reason = self.kill_reason.lock().unwrap_or_else(PoisonError::into_inner).take();
         match (kill_reason, state) {
             (_, ProcessState::Lost(how)) if self.zygote.keeps_failing() => {
