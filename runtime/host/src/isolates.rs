@@ -118,10 +118,12 @@ impl Isolates {
     }
 
     /// Finds or starts the zygote, so that [`Isolates::start`] need not. Must be called inside a tokio runtime.
-    pub(crate) fn prepare(&self) {
-        if let Where::There(connector) = &*self.0 {
-            // The start that follows tries again, and reports.
-            let _ = connector.zygote();
+    pub(crate) fn prepare(&self) -> Result<(), StartError> {
+        match &*self.0 {
+            Where::There(connector) => {
+                connector.zygote().map(drop).map_err(|error| StartError(error.to_string()))
+            }
+            Where::Nowhere | Where::Here(_) => Ok(()),
         }
     }
 

@@ -244,12 +244,12 @@ impl Session {
             }
         };
         // Starting a zygote takes milliseconds, in which nobody must wait for the lock below.
-        self.0.isolates.prepare();
+        let prepared = self.0.isolates.prepare();
         // The isolate may speak before it is listed; the lock makes it wait until it is.
         let mut state = self.0.extensions.lock();
         let epoch = state.epoch;
         let Some(extension) = state.map.get_mut(key) else { return };
-        let isolate = match self.0.isolates.start(spec, receive) {
+        let isolate = match prepared.and_then(|()| self.0.isolates.start(spec, receive)) {
             Ok(isolate) => isolate,
             Err(error) => {
                 let error = LoadError::new(error.to_string(), None);
