@@ -17,7 +17,8 @@ impl LastLines {
         let text = String::from_utf8_lossy(line);
         let text: String = text.trim().chars().take(MAX_LINE).collect();
         // The engine prints a backtrace of bare addresses after its error message.
-        if !text.chars().any(char::is_alphanumeric) || text.contains(" [0x") {
+        let is_address = text.split_once(" [0x").is_some_and(|(before, _)| !before.contains(' '));
+        if is_address || !text.chars().any(char::is_alphanumeric) {
             return;
         }
         if self.0.len() == MAX_LINES {
@@ -51,6 +52,16 @@ mod tests {
         let kept: Vec<String> = (1..=MAX_LINES).map(|number| format!("line {number}")).collect();
         let expected = format!("it ended; its last words: {}", kept.join(" | "));
         assert_eq!(lines.explain("it ended".to_owned()), expected);
+    }
+
+    #[test]
+    fn a_sentence_with_an_address_is_kept() {
+        let mut lines = LastLines::default();
+        lines.push(b"fault at [0x10] in extension");
+        assert_eq!(
+            lines.explain("it ended".to_owned()),
+            "it ended; its last words: fault at [0x10] in extension"
+        );
     }
 
     #[test]
