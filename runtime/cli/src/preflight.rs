@@ -25,6 +25,9 @@ const DESCRIPTORS: usize = 24;
 /// Enough for a thread that does nothing, in bytes.
 const STACK: usize = 64 * 1024;
 
+/// The most threads for blocking work, such as reading files; more work waits. They stay, so there are few.
+const BLOCKING_THREADS: usize = 16;
+
 /// How long a thread for blocking work lives without work. One must always be there: when the system refuses a new one,
 /// the event loop gives the work to that one, and panics if there is none.
 const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -83,10 +86,11 @@ fn threads(needed: usize) -> Result<(), (usize, Error)> {
     refused.map_or(Ok(()), Err)
 }
 
-/// The program's event loop, with a thread for blocking work that stays.
+/// The program's event loop, with threads for blocking work that stay once they were needed.
 pub fn event_loop() -> Result<tokio::runtime::Runtime, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(KEPT)
         .enable_all()
         .build()
