@@ -85,12 +85,22 @@ fn print(backlog: &Backlog, style: Style, lookup: Lookup) {
                 show(Some(batch.as_slice()))?;
                 continue;
             }
-            for event in &batch {
-                // What is laid out for a person takes its time, and nobody can be made to wait for all of it.
-                for piece in
-                    pieces(event).take_while(|_| !(event.ephemeral && backlog.is_hurried()))
-                {
-                    show(Some(std::slice::from_ref(&*piece)))?;
+            // Text for a person takes long to lay out. If the program is to end, it must not wait for all of it.
+            for group in groups(&batch) {
+                match group {
+                    [event] => {
+                        for piece in
+                            pieces(event).take_while(|_| !(event.ephemeral && backlog.is_hurried()))
+                        {
+                            show(Some(std::slice::from_ref(&*piece)))?;
+                        }
+                    }
+                    events if backlog.is_hurried() => {
+                        for event in events.iter().filter(|event| !event.ephemeral) {
+                            show(Some(std::slice::from_ref(event)))?;
+                        }
+                    }
+                    events => show(Some(events))?,
                 }
             }
         }
@@ -106,6 +116,21 @@ const DELTA: &str = "deltaContent";
 
 /// The most of one message that is laid out at once, in bytes.
 const PIECE_BYTES: usize = 64 * 1024;
+
+/// Events that are laid out at once: as many as have [`PIECE_BYTES`] of text together, and one at least.
+fn groups(batch: &[Event]) -> impl Iterator<Item = &[Event]> {
+    let mut rest = batch;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = rest.iter().take_while(|event| {
+            bytes += event.data[DELTA].as_str().unwrap_or_default().len();
+            bytes <= PIECE_BYTES
+        });
+        let (group, more) = rest.split_at(fits.count().max(1).min(rest.len()));
+        rest = more;
+        (!group.is_empty()).then_some(group)
+    })
+}
 
 /// An event; one that is a long part of a message as several shorter parts.
 fn pieces(event: &Event) -> Box<dyn Iterator<Item = Cow<'_, Event>> + '_> {
@@ -245,6 +270,19 @@ mod tests {
             "\n"
         );
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn short_parts_of_a_message_are_laid_out_together() {
+        let part = |bytes| event("assistant.message_delta", json!({ DELTA: "x".repeat(bytes) }));
+        let sizes = |batch: &[Event]| groups(batch).map(<[Event]>::len).collect::<Vec<_>>();
+        assert_eq!(sizes(&vec![part(1); 1000]), [1000]);
+        assert_eq!(
+            sizes(&[part(1), part(PIECE_BYTES), part(1), part(PIECE_BYTES + 1)]),
+            [1, 1, 1, 1]
+        );
+        assert_eq!(sizes(&vec![part(PIECE_BYTES / 2); 5]), [2, 2, 1]);
+        assert!(sizes(&[]).is_empty());
     }
 
     #[test]
