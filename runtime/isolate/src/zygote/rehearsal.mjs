@@ -3,12 +3,18 @@ import assert from "node:assert";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Buffer } from "node:buffer";
 import childProcess from "node:child_process";
+import console from "node:console";
+import constants from "node:constants";
 import crypto from "node:crypto";
+import dgram from "node:dgram";
+import diagnosticsChannel from "node:diagnostics_channel";
 import dns from "node:dns";
+import dnsPromises from "node:dns/promises";
 import events from "node:events";
 import fs from "node:fs";
 import fsPromises from "node:fs/promises";
 import http from "node:http";
+import http2 from "node:http2";
 import https from "node:https";
 import module from "node:module";
 import net from "node:net";
@@ -18,8 +24,11 @@ import { performance } from "node:perf_hooks";
 import process from "node:process";
 import querystring from "node:querystring";
 import readline from "node:readline";
+import readlinePromises from "node:readline/promises";
+import sqlite from "node:sqlite";
 import stream from "node:stream";
 import streamPromises from "node:stream/promises";
+import streamWeb from "node:stream/web";
 import { StringDecoder } from "node:string_decoder";
 import timers from "node:timers";
 import timersPromises from "node:timers/promises";
@@ -27,6 +36,10 @@ import tls from "node:tls";
 import tty from "node:tty";
 import url from "node:url";
 import util from "node:util";
+import utilTypes from "node:util/types";
+import v8 from "node:v8";
+import vm from "node:vm";
+import workerThreads from "node:worker_threads";
 import zlib from "node:zlib";
 
 // Functions are compiled when they are first called; these are what most extensions call first.
@@ -53,7 +66,11 @@ os.platform();
 performance.now();
 process.cwd?.name;
 
-for (const used of [dns, fs, fsPromises, https, net, readline, streamPromises, timers, timersPromises, tls, tty, zlib]) {
+const modules = [
+  console, constants, dgram, diagnosticsChannel, dns, dnsPromises, fs, fsPromises, http2, https, net, readline,
+  readlinePromises, sqlite, streamPromises, streamWeb, timers, timersPromises, tls, tty, utilTypes, v8, vm, workerThreads, zlib,
+];
+for (const used of modules) {
   if (typeof used !== "object" && typeof used !== "function") throw new Error("a module is missing");
 }
 
