@@ -395,6 +395,9 @@ impl Driver<'_> {
         if evaluated || turns >= TURNS_TO_SETTLE {
             self.ready = true;
             self.outbox.send(FromIsolate::Ready(self.started.report()));
+            // QuickJS walks the whole heap to measure it, which is a third of what such a start costs. It measures when it
+            // is asked, or at the next interval.
+            #[cfg(feature = "v8")]
             self.measure(Duration::ZERO);
             self.launcher.refill();
         } else {
