@@ -1,4 +1,4 @@
-//! A shell command of the demo agent, with everything it starts.
+//! What the demo agent starts: shell commands, which end with everything they have started, and a process that does not.
 
 use std::io;
 use std::path::Path;
@@ -96,6 +96,23 @@ impl Drop for Group {
             // SAFETY: a signal is sent; no memory is touched.
             unsafe { libc::killpg(group, libc::SIGKILL) };
         }
+    }
+}
+
+/// Starts a process that leaves our process group and session, and does not end with us.
+pub(super) fn spawn_orphan() -> String {
+    let mut command = Command::new("sleep");
+    command.arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: setsid may be called between fork and exec, and touches no memory.
+    unsafe {
+        command.pre_exec(|| match libc::setsid() {
+            -1 => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        });
+    }
+    match command.spawn() {
+        Ok(child) => format!("orphan {}", child.id().unwrap_or_default()),
+        Err(error) => format!("no orphan: {error}"),
     }
 }
 

@@ -4,7 +4,6 @@
 //! It is built on the protocols' own libraries and shares nothing with Tenon's side of them: what works between
 //! the two works between independent implementations.
 
-mod client;
 mod command;
 mod directive;
 mod live;
@@ -13,7 +12,6 @@ mod options;
 mod store;
 #[cfg(test)]
 mod tests;
-mod tools;
 mod turn;
 mod wire;
 

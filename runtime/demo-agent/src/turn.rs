@@ -1,5 +1,8 @@
 //! A turn of the demo agent: it does what the lines of the prompt say, one after the other.
 
+mod client;
+mod tools;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +29,7 @@ use agent_client_protocol::v1::schema::UsageUpdate;
 use tokio_util::sync::CancellationToken;
 
 use super::DemoAgent;
+use super::command;
 use super::directive;
 use super::directive::Directive;
 use super::live;
@@ -158,7 +162,7 @@ impl Turn {
             Directive::ClientRead(path) => self.client_read(&path).await?,
             Directive::ClientWrite { path, content } => self.client_write(&path, content).await?,
             Directive::ClientRun(command) => self.client_run(command).await?,
-            Directive::SpawnOrphan => super::client::spawn_orphan(),
+            Directive::SpawnOrphan => command::spawn_orphan(),
             Directive::Mode(id) => match self.switch_mode(&id) {
                 Ok(()) => return Ok(false),
                 Err(why) => why,

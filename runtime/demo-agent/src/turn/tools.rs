@@ -19,13 +19,14 @@ use agent_client_protocol::v1::schema::ToolKind;
 use serde_json::Value;
 use serde_json::json;
 
-use super::command;
-use super::directive::Call;
-use super::live::BYPASS_MODE;
-use super::live::PLAN_MODE;
-use super::mcp;
-use super::turn::Stop;
-use super::turn::Turn;
+use super::Stop;
+use super::Turn;
+use super::client::describe;
+use crate::command;
+use crate::directive::Call;
+use crate::live::BYPASS_MODE;
+use crate::live::PLAN_MODE;
+use crate::mcp;
 
 /// What somebody who is asked can choose: id, name, kind.
 const OPTIONS: [(&str, &str, PermissionOptionKind); 3] = [
@@ -300,7 +301,7 @@ impl Turn {
                 }
             }
             Ok(_) => Asked::Cancelled,
-            Err(error) => Asked::Failed(super::client::describe(&error)),
+            Err(error) => Asked::Failed(describe(&error)),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! What the demo agent wants from its client beyond what every agent does, and what no client knows.
 
-use std::process::Stdio;
-
 use agent_client_protocol::Error;
 use agent_client_protocol::UntypedMessage;
 use agent_client_protocol::v1::schema::CreateTerminalRequest;
@@ -13,10 +11,9 @@ use agent_client_protocol::v1::schema::TerminalOutputRequest;
 use agent_client_protocol::v1::schema::WaitForTerminalExitRequest;
 use agent_client_protocol::v1::schema::WriteTextFileRequest;
 use serde_json::json;
-use tokio::process::Command;
 
-use super::turn::Stop;
-use super::turn::Turn;
+use super::Stop;
+use super::Turn;
 
 /// An error of the client, in a line.
 pub(super) fn describe(error: &Error) -> String {
@@ -102,22 +99,5 @@ impl Turn {
         let params = json!({ "sessionId": self.live.id, "update": update });
         let message = UntypedMessage { method: "session/update".to_owned(), params };
         let _ = self.cx.send_notification(message);
-    }
-}
-
-/// Starts a process that leaves our process group and session, and does not end with us.
-pub(super) fn spawn_orphan() -> String {
-    let mut command = Command::new("sleep");
-    command.arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // SAFETY: setsid may be called between fork and exec, and touches no memory.
-    unsafe {
-        command.pre_exec(|| match libc::setsid() {
-            -1 => Err(std::io::Error::last_os_error()),
-            _ => Ok(()),
-        });
-    }
-    match command.spawn() {
-        Ok(child) => format!("orphan {}", child.id().unwrap_or_default()),
-        Err(error) => format!("no orphan: {error}"),
     }
 }
