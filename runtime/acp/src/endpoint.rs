@@ -6,6 +6,7 @@ mod dispatcher;
 mod http;
 mod ledger;
 mod peers;
+mod schema;
 mod sessions;
 mod socket;
 #[cfg(test)]

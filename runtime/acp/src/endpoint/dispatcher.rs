@@ -7,6 +7,8 @@ use serde_json::json;
 use tenon_host::session::ToolListing;
 use tenon_host::tool::ToolDeclaration;
 
+use super::schema::schema;
+
 /// Says which tools extensions have now.
 pub const LIST: &str = "extension_tools";
 
@@ -93,7 +95,7 @@ pub(super) fn describe(tools: &[ToolListing]) -> String {
         json!({
             "name": listing.tool.name,
             "description": listing.tool.description,
-            "inputSchema": super::tools::schema(listing.tool.parameters.as_ref()),
+            "inputSchema": schema(listing.tool.parameters.as_ref()),
         })
     };
     let all = Value::Array(tools.iter().map(describe).collect());

@@ -31,7 +31,6 @@ use rmcp::service::Peer;
 use rmcp::service::RequestContext;
 use rmcp::service::SubscriptionContext;
 use serde_json::Value;
-use serde_json::json;
 use tenon_host::Session;
 use tenon_host::config::agents::ReloadStrategy;
 use tenon_host::session::CallError;
@@ -49,6 +48,7 @@ use super::dispatcher;
 use super::dispatcher::Route;
 use super::peers::Key;
 use super::peers::Peers;
+use super::schema::schema;
 
 /// What a client is told about the whole.
 const INSTRUCTIONS: &str = "Tools of the extensions that run in this session. The list changes while the session \
@@ -368,27 +368,6 @@ fn offer(tool: ToolDeclaration) -> Tool {
     offered.with_meta(MetaObject(JsonObject::from_iter([(ALWAYS_LOAD.to_owned(), true.into())])))
 }
 
-/// The schema of a tool's arguments, which are always an object with named fields.
-pub(super) fn schema(declared: Option<&Value>) -> JsonObject {
-    let mut schema = match declared {
-        Some(Value::Object(schema)) if describes_object(schema) => schema.clone(),
-        _ => JsonObject::new(),
-    };
-    schema.insert("type".to_owned(), "object".into());
-    if !schema.get("properties").is_some_and(Value::is_object) {
-        schema.insert("properties".to_owned(), json!({}));
-    }
-    schema
-}
-
-fn describes_object(schema: &JsonObject) -> bool {
-    match schema.get("type") {
-        None => true,
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
-        Some(kind) => kind == "object",
-    }
-}
-
 /// What a call came to, for the model.
 fn answer(outcome: &ToolOutcome) -> CallToolResult {
     let mut content = vec![ContentBlock::text(outcome.text_for_model())];
@@ -433,24 +412,9 @@ fn unknown(name: &str, available: &[String]) -> CallToolResult {
 #[cfg(test)]
 mod tests {
     use serde_json::Map;
+    use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn every_schema_describes_an_object() {
-        let plain = json!({ "type": "object", "properties": {} });
-        let made = |declared: Value| Value::Object(schema(Some(&declared)));
-        assert_eq!(Value::Object(schema(None)), plain);
-        for odd in [json!(null), json!(true), json!("text"), json!({ "type": "string" })] {
-            assert_eq!(made(odd), plain);
-        }
-        let kept = json!({ "type": "object", "properties": { "a": {} }, "required": ["a"] });
-        assert_eq!(made(kept.clone()), kept);
-        let several = made(json!({ "type": ["object", "null"], "additionalProperties": false }));
-        assert_eq!(several["type"], "object");
-        assert_eq!(several["additionalProperties"], false);
-        assert_eq!(made(json!({ "properties": null })), plain);
-    }
 
     #[test]
     fn a_tool_keeps_its_name_and_has_no_output_schema() {
