@@ -6,7 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::definition::DefinitionError;
+/// A text that is no command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the agent's command `{command}` cannot be used: {why}")]
+pub struct CommandError {
+    /// The text.
+    pub command: String,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +28,8 @@ pub struct CommandLine {
 impl CommandLine {
     /// Takes a command apart: quotes and backslashes mean what they mean in a shell, and nothing else has
     /// a meaning.
-    pub fn parse(command: &str) -> Result<Self, DefinitionError> {
-        let unusable = |why| DefinitionError::Command { command: command.to_owned(), why };
+    pub fn parse(command: &str) -> Result<Self, CommandError> {
+        let unusable = |why| CommandError { command: command.to_owned(), why };
         let words = shell_words::split(command).map_err(|_| unusable("a quote is not closed"))?;
         let mut words = words.into_iter();
         match words.next() {

@@ -19,6 +19,7 @@ use tenon_host::config::agents::McpTransport;
 use tenon_host::config::agents::PermissionMode;
 use tenon_host::config::agents::ReloadStrategy;
 
+use crate::command_line::CommandError;
 use crate::command_line::CommandLine;
 use crate::profiles;
 use crate::profiles::PROFILES;
@@ -118,13 +119,8 @@ pub enum DefinitionError {
         agent: String,
     },
     /// The command is not one.
-    #[error("the agent's command `{command}` cannot be used: {why}")]
-    Command {
-        /// The command.
-        command: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    #[error(transparent)]
+    Command(#[from] CommandError),
 }
 
 impl AgentDefinition {
