@@ -15,7 +15,6 @@ use tenon_host::config::agents::SecretSource;
 use tenon_host::environment::is_secret;
 
 use crate::definition::AgentDefinition;
-use crate::launch::LaunchError;
 use crate::profiles;
 use crate::profiles::Preset;
 
@@ -67,6 +66,32 @@ const XDG_HOMES: [(&str, &str); 4] = [
     ("XDG_STATE_HOME", ".local/state"),
 ];
 
+/// An agent's environment cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// A secret that the agent needs is not there.
+    #[error(
+        "the agent \"{agent}\" needs a secret for {slot}, but the variable {variable} is not set; set it, or \
+         change the credentials of [agents.{agent}]"
+    )]
+    Credential {
+        /// The agent.
+        agent: String,
+        /// The variable that the agent looks at.
+        slot: String,
+        /// The variable that the secret should come from.
+        variable: String,
+    },
+    /// The agent's own home directory cannot be made.
+    #[error("the agent's folder {} cannot be made: {source}", .path.display())]
+    Home {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
 /// How an agent proves who pays for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthMode {
@@ -117,7 +142,7 @@ pub struct Sources<'a> {
 
 impl Sources<'_> {
     /// The variables the agent gets.
-    pub fn variables(&self) -> Result<BTreeMap<String, String>, LaunchError> {
+    pub fn variables(&self) -> Result<BTreeMap<String, String>, EnvironmentError> {
         let definition = self.definition;
         let mut variables: BTreeMap<String, String> =
             self.host.iter().filter(|(name, _)| self.sees(name)).cloned().collect();
@@ -143,7 +168,7 @@ impl Sources<'_> {
     }
 
     /// Makes the folders that the variables speak of, if the agent has a home of its own.
-    pub fn make_home(&self) -> Result<(), LaunchError> {
+    pub fn make_home(&self) -> Result<(), EnvironmentError> {
         if self.definition.home_policy != HomePolicy::Isolated {
             return Ok(());
         }
@@ -161,7 +186,7 @@ impl Sources<'_> {
                     let mode = std::fs::Permissions::from_mode(HOME_MODE);
                     std::fs::set_permissions(&folder, mode)
                 });
-            made.map_err(|source| LaunchError::Home { path: folder, source })?;
+            made.map_err(|source| EnvironmentError::Home { path: folder, source })?;
         }
         Ok(())
     }
@@ -184,7 +209,7 @@ impl Sources<'_> {
     fn bind_credentials(
         &self,
         variables: &mut BTreeMap<String, String>,
-    ) -> Result<(), LaunchError> {
+    ) -> Result<(), EnvironmentError> {
         for credential in &self.definition.credentials {
             let SecretSource::Env(source) = &credential.from;
             let value = self.host.iter().find(|(name, _)| name == source);
@@ -193,7 +218,7 @@ impl Sources<'_> {
                     variables.insert(credential.slot.clone(), value.clone());
                 }
                 None if credential.required => {
-                    return Err(LaunchError::Credential {
+                    return Err(EnvironmentError::Credential {
                         agent: self.definition.name.clone(),
                         slot: credential.slot.clone(),
                         variable: source.clone(),
@@ -323,7 +348,7 @@ mod tests {
     fn of(
         definition: &AgentDefinition,
         host: &[(String, String)],
-    ) -> Result<BTreeMap<String, String>, LaunchError> {
+    ) -> Result<BTreeMap<String, String>, EnvironmentError> {
         let (tenon, home) = (Path::new(TENON), Path::new("/home/me/.tenon"));
         Sources { definition, host, tenon, home, session_id: Some("s-1") }.variables()
     }

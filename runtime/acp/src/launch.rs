@@ -12,6 +12,7 @@ use tokio::process::Command;
 
 use crate::command_line::NotFound;
 use crate::definition::AgentDefinition;
+use crate::environment::EnvironmentError;
 use crate::environment::Sources;
 use crate::environment::file_name;
 use crate::guard;
@@ -86,27 +87,9 @@ pub enum LaunchError {
         /// The npm package it comes in.
         package: Option<String>,
     },
-    /// A secret that the agent needs is not there.
-    #[error(
-        "the agent \"{agent}\" needs a secret for {slot}, but the variable {variable} is not set; set it, or \
-         change the credentials of [agents.{agent}]"
-    )]
-    Credential {
-        /// The agent.
-        agent: String,
-        /// The variable that the agent looks at.
-        slot: String,
-        /// The variable that the secret should come from.
-        variable: String,
-    },
-    /// The agent's own home directory cannot be made.
-    #[error("the agent's folder {} cannot be made: {source}", .path.display())]
-    Home {
-        /// The folder.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    /// Its environment cannot be made.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
     /// The system did not start it.
     #[error("{} could not be started: {source}", .program.display())]
     Spawn {
@@ -157,7 +140,7 @@ impl Launch {
     }
 
     /// The environment the agent gets.
-    pub fn variables(&self) -> Result<BTreeMap<String, String>, LaunchError> {
+    pub fn variables(&self) -> Result<BTreeMap<String, String>, EnvironmentError> {
         self.sources().variables()
     }
 
