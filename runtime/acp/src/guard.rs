@@ -31,11 +31,16 @@ pub use self::line::Outcome;
 
 use self::line::Report;
 use self::signals::Signals;
-use crate::process::LEFTOVER_GRACE;
-use crate::process::TERM_GRACE;
 
 /// The command of the binary that makes it a guard.
 pub const COMMAND: &str = "agent-guard";
+
+/// How long an agent may take to end when it was asked to by SIGTERM; then it is killed.
+pub const TERM_GRACE: Duration = Duration::from_secs(2);
+
+/// How long what an agent leaves behind may take to end when it was asked to; then it is killed. Nobody
+/// waits for its work any more.
+pub const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 
 /// How long the guard goes on to kill. Who is alive then cannot be killed: it waits for a device, or has
 /// become somebody else.

@@ -11,22 +11,17 @@ use tokio::sync::OnceCell;
 use tokio::sync::watch;
 
 use crate::guard;
+use crate::guard::LEFTOVER_GRACE;
 use crate::guard::Lifeline;
 use crate::guard::Order;
 use crate::guard::Outcome;
+use crate::guard::TERM_GRACE;
 use crate::stderr_log::StderrLog;
 use crate::stderr_log::Tail;
 
 /// How long an agent may take to end when its standard input is closed. Most do so at once, but what they clean up
 /// takes its time on a busy machine.
 pub const STDIN_GRACE: Duration = Duration::from_secs(5);
-
-/// How long an agent may take to end when it was asked to by SIGTERM; then it is killed.
-pub const TERM_GRACE: Duration = Duration::from_secs(2);
-
-/// How long what an agent leaves behind may take to end when it was asked to; then it is killed. Nobody
-/// waits for its work any more.
-pub const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether anything is left.
 const LEFTOVER_ROUND: Duration = Duration::from_millis(20);
