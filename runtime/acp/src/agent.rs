@@ -13,7 +13,6 @@ use async_trait::async_trait;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::bridge::Bridge;
 use crate::definition::AgentDefinition;
 use crate::launch::Launch;
 use crate::launch::LaunchError;
@@ -79,6 +78,19 @@ pub trait Outer: Send + Sync + 'static {
     async fn request(&self, _method: &str, _params: Value) -> Option<Result<Value, RpcError>> {
         None
     }
+}
+
+/// A session that was opened on an agent: what the agent says of it arrives here.
+#[async_trait]
+pub(crate) trait AgentSession: Send + Sync + 'static {
+    /// A notification of the agent about this session.
+    async fn notification(&self, method: &str, params: Value);
+
+    /// A request of the agent about this session.
+    async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError>;
+
+    /// Says that something is not as it should be.
+    fn warn(&self, kind: &str, message: &str);
 }
 
 /// An agent could not be started.
@@ -304,9 +316,9 @@ impl RunningAgent {
         process.stop().await;
     }
 
-    /// From now on what the agent says of this session goes to the bridge.
-    pub(crate) async fn register(&self, acp_id: &str, bridge: Weak<Bridge>) {
-        self.0.router.register(acp_id, bridge).await;
+    /// From now on what the agent says of this session arrives there.
+    pub(crate) async fn register(&self, acp_id: &str, session: Weak<dyn AgentSession>) {
+        self.0.router.register(acp_id, session).await;
     }
 
     /// A session is about to be opened; what is said of it before its id is known is kept.

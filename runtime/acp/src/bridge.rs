@@ -31,6 +31,7 @@ use tenon_host::session::Turn;
 use tenon_host::session::WeakSession;
 use tokio::task::JoinHandle;
 
+use crate::agent::AgentSession;
 use crate::agent::AgentStartError;
 use crate::agent::Outer;
 use crate::agent::RunningAgent;
@@ -215,38 +216,6 @@ impl Bridge {
         self.state().commands.clone()
     }
 
-    /// Says that something is not as it should be.
-    pub(crate) fn warn(&self, kind: &str, message: &str) {
-        if let Some(session) = self.session() {
-            session.emit("session.warning", json!({ "warningType": kind, "message": message }));
-        }
-    }
-
-    /// A notification of the agent about this session.
-    pub(crate) async fn notification(&self, method: &str, params: Value) {
-        if method == "session/update" {
-            self.update(params).await;
-        } else if let Some(outer) = &self.outer {
-            let params = self.with_our_id(params);
-            outer.notification(method, params).await;
-        }
-    }
-
-    /// A request of the agent about this session.
-    pub(crate) async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
-        if method == "session/request_permission" {
-            return self.permission_requested(params).await;
-        }
-        if let Some(served) = self.serve_client_request(method, &params).await {
-            return served;
-        }
-        let served = match &self.outer {
-            Some(outer) => self.forward(outer, method, params).await,
-            None => None,
-        };
-        served.unwrap_or_else(|| Err(RpcError::method_not_found(method)))
-    }
-
     /// Parameters for whoever is in front.
     fn with_our_id(&self, mut params: Value) -> Value {
         if let Some(session) = self.session()
@@ -310,6 +279,38 @@ impl Bridge {
 
 fn failure(message: String) -> AgentError {
     AgentError { message, context: ErrorContext::System, recoverable: true }
+}
+
+#[async_trait]
+impl AgentSession for Bridge {
+    fn warn(&self, kind: &str, message: &str) {
+        if let Some(session) = self.session() {
+            session.emit("session.warning", json!({ "warningType": kind, "message": message }));
+        }
+    }
+
+    async fn notification(&self, method: &str, params: Value) {
+        if method == "session/update" {
+            self.update(params).await;
+        } else if let Some(outer) = &self.outer {
+            let params = self.with_our_id(params);
+            outer.notification(method, params).await;
+        }
+    }
+
+    async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        if method == "session/request_permission" {
+            return self.permission_requested(params).await;
+        }
+        if let Some(served) = self.serve_client_request(method, &params).await {
+            return served;
+        }
+        let served = match &self.outer {
+            Some(outer) => self.forward(outer, method, params).await,
+            None => None,
+        };
+        served.unwrap_or_else(|| Err(RpcError::method_not_found(method)))
+    }
 }
 
 #[async_trait]

@@ -16,8 +16,8 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::AgentSession;
 use super::Outer;
-use crate::bridge::Bridge;
 use crate::rpc::Handler;
 use crate::rpc::RpcError;
 
@@ -42,7 +42,7 @@ pub struct Router {
 
 #[derive(Default)]
 struct Routes {
-    bridges: HashMap<String, Weak<Bridge>>,
+    sessions: HashMap<String, Weak<dyn AgentSession>>,
     /// Sessions that are being opened.
     opening: usize,
     early: HashMap<String, VecDeque<(String, Value)>>,
@@ -68,7 +68,7 @@ impl Router {
     }
 
     /// Delivers what was said of a session before its id was known, then what is said from now on; in order.
-    pub async fn register(&self, acp_id: &str, bridge: Weak<Bridge>) {
+    pub async fn register(&self, acp_id: &str, session: Weak<dyn AgentSession>) {
         loop {
             let next = {
                 let mut routes = self.routes();
@@ -80,20 +80,20 @@ impl Router {
                     }
                     None => {
                         routes.early.remove(acp_id);
-                        routes.bridges.insert(acp_id.to_owned(), bridge);
+                        routes.sessions.insert(acp_id.to_owned(), session);
                         break;
                     }
                 }
             };
-            if let Some(bridge) = bridge.upgrade() {
-                bridge.notification(&next.0, next.1).await;
+            if let Some(session) = session.upgrade() {
+                session.notification(&next.0, next.1).await;
             }
         }
         self.changed.send_replace(());
     }
 
     pub fn unregister(&self, acp_id: &str) {
-        self.routes().bridges.remove(acp_id);
+        self.routes().sessions.remove(acp_id);
     }
 
     /// The agent's process is a new one.
@@ -109,14 +109,14 @@ impl Router {
     }
 
     /// The session of that id, once it is registered.
-    async fn bridge_soon(&self, acp_id: &str) -> Option<Arc<Bridge>> {
+    async fn session_soon(&self, acp_id: &str) -> Option<Arc<dyn AgentSession>> {
         let mut changed = self.changed.subscribe();
         let until = Instant::now() + OPENING_PATIENCE;
         loop {
             changed.borrow_and_update();
             {
                 let routes = self.routes();
-                match routes.bridges.get(acp_id).and_then(Weak::upgrade) {
+                match routes.sessions.get(acp_id).and_then(Weak::upgrade) {
                     None if routes.opening > 0 => {}
                     known => return known,
                 }
@@ -133,20 +133,20 @@ impl Router {
 impl Handler for Router {
     async fn notification(&self, method: String, params: Value) {
         let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
-        let bridge = {
+        let session = {
             let mut routes = self.routes();
-            let bridge = routes.bridges.get(&id).and_then(Weak::upgrade);
-            if bridge.is_none() && !id.is_empty() && routes.opening > 0 {
+            let session = routes.sessions.get(&id).and_then(Weak::upgrade);
+            if session.is_none() && !id.is_empty() && routes.opening > 0 {
                 if routes.early_count < MAX_EARLY {
                     routes.early_count += 1;
                     routes.early.entry(id).or_default().push_back((method, params));
                 }
                 return;
             }
-            bridge
+            session
         };
-        match (bridge, &self.outer) {
-            (Some(bridge), _) => bridge.notification(&method, params).await,
+        match (session, &self.outer) {
+            (Some(session), _) => session.notification(&method, params).await,
             // A session that the agent has opened by itself, such as a sub-agent's.
             (None, Some(outer)) => pass_on(&**outer, &method, params).await,
             (None, None) => {}
@@ -155,9 +155,9 @@ impl Handler for Router {
 
     async fn request(&self, method: String, params: Value) -> Result<Value, RpcError> {
         if let Some(id) = params["sessionId"].as_str()
-            && let Some(bridge) = self.bridge_soon(id).await
+            && let Some(session) = self.session_soon(id).await
         {
-            return bridge.request(&method, params).await;
+            return session.request(&method, params).await;
         }
         // A session that the agent has opened by itself has no hooks and no policy, so it may do nothing that
         // needs them.
@@ -180,7 +180,7 @@ impl Handler for Router {
         let told = {
             let mut routes = self.routes();
             routes.last_garbage = Some(format!("on its output: {line}"));
-            let told: Vec<_> = routes.bridges.values().filter_map(Weak::upgrade).collect();
+            let told: Vec<_> = routes.sessions.values().filter_map(Weak::upgrade).collect();
             // What is printed before anybody listens, such as a greeting, is not counted.
             routes.garbage += u64::from(!told.is_empty());
             if routes.garbage > MAX_GARBAGE_TOLD {
@@ -188,8 +188,8 @@ impl Handler for Router {
             }
             told
         };
-        for bridge in told {
-            bridge.warn(
+        for session in told {
+            session.warn(
                 "agent_output",
                 &format!("{} printed something that is no message ({why}): {line}", self.agent),
             );

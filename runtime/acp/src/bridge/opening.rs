@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::Bridge;
 use super::Replay;
+use crate::agent::AgentSession;
 use crate::agent::AgentStartError;
 use crate::agent::RunningAgent;
 use crate::config::McpTransport;

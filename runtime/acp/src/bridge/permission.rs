@@ -209,6 +209,7 @@ mod tests {
     use super::super::tool_watch::stage::Stage;
     use super::super::tool_watch::stage::bash;
     use super::*;
+    use crate::agent::AgentSession;
 
     #[tokio::test]
     async fn an_agent_that_does_not_stop_is_permitted_nothing() {

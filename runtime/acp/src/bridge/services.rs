@@ -195,6 +195,7 @@ fn forwarded_tool(method: &str, params: &Value) -> Option<(&'static str, Value)>
 mod tests {
     use super::super::tool_watch::stage::Stage;
     use super::*;
+    use crate::agent::AgentSession;
 
     #[test]
     fn variables_are_part_of_a_command_that_the_client_runs() {

@@ -6,6 +6,7 @@ use tenon_host::Session;
 
 use super::Bridge;
 use super::Replay;
+use crate::agent::AgentSession;
 
 /// The kinds of updates that tell what was said and done before, when an agent opens a session again.
 pub(crate) const HISTORY: [&str; 6] = [
