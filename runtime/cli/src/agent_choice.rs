@@ -26,7 +26,7 @@ use tenon_host::session::LARGE_RESULT_BYTES;
 use tenon_host::session::SessionError;
 
 use crate::args::Args;
-use crate::commands::sessions::catalogue;
+use crate::catalogue;
 use crate::error::CliError;
 use crate::output;
 use crate::output::DIM;

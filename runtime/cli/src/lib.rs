@@ -3,6 +3,7 @@
 
 mod agent_choice;
 mod args;
+mod catalogue;
 mod commands;
 mod engine;
 mod error;

@@ -12,11 +12,11 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-use super::sessions::catalogue::one_line;
 use crate::agent_choice;
 use crate::agent_choice::DefaultBy;
 use crate::agent_choice::Known;
 use crate::args::Args;
+use crate::catalogue::one_line;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;

@@ -1,6 +1,5 @@
 //! `tenon sessions`: the conversations that were recorded.
 
-pub mod catalogue;
 mod delete;
 mod history;
 
@@ -14,15 +13,16 @@ use serde::Serialize;
 use tenon_host::control;
 use tenon_host::discovery;
 
-use self::catalogue::Stored;
-use self::catalogue::age;
-use self::catalogue::one_line;
 use self::history::History;
 use self::history::Said;
 use super::chat;
 use crate::args::Args;
 use crate::args::fronts::ChatArgs;
 use crate::args::fronts::SessionsCommand;
+use crate::catalogue;
+use crate::catalogue::Stored;
+use crate::catalogue::age;
+use crate::catalogue::one_line;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;

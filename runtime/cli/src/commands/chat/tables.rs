@@ -7,7 +7,7 @@ use serde_json::Value;
 use tenon_acp::record::SessionRecord;
 use tenon_host::session::ToolListing;
 
-use crate::commands::sessions::catalogue;
+use crate::catalogue;
 use crate::output::BOLD;
 use crate::output::CYAN;
 use crate::output::DIM;

@@ -10,10 +10,10 @@ use tenon_acp::record;
 use tenon_host::control;
 
 use super::MAX_TITLE;
-use super::catalogue;
-use super::catalogue::Stored;
-use super::catalogue::one_line;
 use crate::args::Args;
+use crate::catalogue;
+use crate::catalogue::Stored;
+use crate::catalogue::one_line;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;
