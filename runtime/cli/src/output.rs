@@ -14,8 +14,6 @@ use anstyle::Style;
 use serde::Serialize;
 use tenon_host::Status;
 
-use crate::error::CliError;
-
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
 pub const RED: Style = AnsiColor::Red.on_default().bold();
@@ -149,7 +147,7 @@ pub fn stream_line(text: impl std::fmt::Display) -> bool {
 }
 
 /// Prints a value as JSON.
-pub fn json(value: &impl Serialize) -> Result<(), CliError> {
+pub fn json(value: &impl Serialize) -> serde_json::Result<()> {
     line(serde_json::to_string_pretty(value)?);
     Ok(())
 }
