@@ -1,5 +1,7 @@
 //! The command line.
 
+pub mod bench;
+pub mod demo_agent;
 pub mod fronts;
 
 use std::path::PathBuf;
@@ -9,11 +11,9 @@ use clap::Parser;
 use clap::Subcommand;
 use tenon_host::scaffold::Kind;
 
-use crate::commands::bench::hostile::BenchHostile;
-use crate::commands::bench::reload::BenchReload;
-use crate::commands::bench::soak::BenchSoak;
-use crate::commands::bench::suite::BenchSuite;
-use crate::commands::demo_agent::DemoAgentArgs;
+use self::bench::BenchArgs;
+use self::bench::BenchCommand;
+use self::demo_agent::DemoAgentArgs;
 
 /// What `--version` prints after the name.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -361,91 +361,6 @@ pub struct CallArgs {
     /// Print the extension's log to standard error
     #[arg(long, short)]
     pub verbose: bool,
-}
-
-/// `tenon bench`.
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// What it costs to have extensions ready and idle, beside one node process for each
-    #[command(after_help = "Examples:
-  tenon bench start
-  tenon bench start --count 50 --json
-  tenon bench start --other target/quickjs/tenon    also measure another build of tenon")]
-    Start(BenchStart),
-    /// A stream of session events to many extensions: what is lost, how late, what it costs
-    #[command(after_help = "Examples:
-  tenon bench events
-  tenon bench events --rate 1000 --seconds 2 --json")]
-    Events(BenchEvents),
-    /// From a saved file to the new tool; and what reloads and crashes leave behind
-    Reload(BenchReload),
-    /// What a well-behaved extension notices of one that misbehaves
-    Hostile(BenchHostile),
-    /// Calls, events, reloads, agents and faults for a long time: what is lost, and what is left
-    Soak(BenchSoak),
-    /// What `tenon acp` adds to every update of an agent
-    #[command(after_help = "Examples:
-  tenon bench acp
-  tenon bench acp --updates 5000 --json")]
-    Acp(BenchAcp),
-}
-
-/// `tenon bench`.
-#[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct BenchArgs {
-    /// One question in depth, instead of everything
-    #[command(subcommand)]
-    pub command: Option<BenchCommand>,
-    /// Everything
-    #[command(flatten)]
-    pub suite: BenchSuite,
-}
-
-/// `tenon bench acp`.
-#[derive(Debug, clap::Args)]
-pub struct BenchAcp {
-    /// How many updates, one at a time
-    #[arg(long, default_value_t = 2000)]
-    pub updates: usize,
-    /// How many updates, as fast as they can come
-    #[arg(long, default_value_t = 50_000)]
-    pub flood: usize,
-}
-
-/// `tenon bench events`.
-#[derive(Debug, clap::Args)]
-pub struct BenchEvents {
-    /// How many extensions subscribe
-    #[arg(long = "extensions-count", default_value_t = 50)]
-    pub extensions: usize,
-    /// Events per second
-    #[arg(long, default_value_t = 10_000)]
-    pub rate: u64,
-    /// For how many seconds, once without and once with a subscriber that sleeps
-    #[arg(long, default_value_t = 10)]
-    pub seconds: u64,
-}
-
-/// `tenon bench start`.
-#[derive(Debug, clap::Args)]
-pub struct BenchStart {
-    /// How many extensions
-    #[arg(long, default_value_t = 50)]
-    pub count: usize,
-    /// Another build of tenon to measure in the same run (repeatable)
-    #[arg(long = "other", value_name = "PROGRAM")]
-    pub others: Vec<PathBuf>,
-    /// A folder with node_modules/@github/copilot-sdk for the node processes [default: installed
-    /// with npm into the home folder]
-    #[arg(long, value_name = "DIR")]
-    pub sdk: Option<PathBuf>,
-    /// Leave out the node processes
-    #[arg(long)]
-    pub no_node: bool,
-    /// Measure one case in this process and print it; used by the benchmark itself
-    #[arg(long, hide = true, value_name = "CASE")]
-    pub single: Option<String>,
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ mod workspace;
 use std::process::ExitCode;
 
 use crate::args::Args;
-use crate::args::BenchArgs;
-use crate::args::BenchCommand;
+use crate::args::bench::BenchArgs;
+use crate::args::bench::BenchCommand;
 use crate::error::CliError;
 
 pub async fn run(args: &Args, bench: &BenchArgs) -> Result<ExitCode, CliError> {

@@ -27,7 +27,7 @@ use tokio::io::ReadBuf;
 use tokio::process::Child;
 
 use crate::args::Args;
-use crate::args::BenchAcp;
+use crate::args::bench::BenchAcp;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;

@@ -20,7 +20,7 @@ use tenon_host::session::ToolCall;
 use super::process;
 use super::workspace;
 use crate::args::Args;
-use crate::args::BenchEvents;
+use crate::args::bench::BenchEvents;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;

@@ -16,6 +16,7 @@ use super::stage;
 use super::stage::Setting;
 use super::stage::Stage;
 use crate::args::Args;
+use crate::args::bench::BenchHostile;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;
@@ -24,20 +25,6 @@ use crate::output::GREEN;
 use crate::output::Progress;
 use crate::output::RED;
 use crate::output::Table;
-
-/// `tenon bench hostile`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  tenon bench hostile
-  tenon bench hostile --only loop --rounds 10 --json")]
-pub struct BenchHostile {
-    /// How often each attack is made
-    #[arg(long, default_value_t = 5)]
-    pub rounds: usize,
-    /// Only the attacks with this in their name
-    #[arg(long, value_name = "TEXT")]
-    pub only: Option<String>,
-}
 
 /// An extension of the tests.
 macro_rules! attack {

@@ -15,41 +15,13 @@ use super::stage;
 use super::stage::Setting;
 use super::stage::Stage;
 use crate::args::Args;
+use crate::args::bench::BenchReload;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;
 use crate::output::DIM;
 use crate::output::Progress;
 use crate::output::Table;
-
-/// `tenon bench reload`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  tenon bench reload
-  tenon bench reload --extensions-count 1,100 --saves 50 --json
-  tenon bench reload --soak 1000    many reloads under load: calls lost, memory, threads, files
-  tenon bench reload --kill 100     the zygote is killed in the middle of calls
-
---soak and --kill exit with 1 if something was lost or is left.")]
-pub struct BenchReload {
-    /// How many extensions there are, one of which changes (several, with commas)
-    #[arg(
-        long = "extensions-count",
-        value_name = "N",
-        value_delimiter = ',',
-        default_values_t = [1_usize, 10, 50]
-    )]
-    pub extensions: Vec<usize>,
-    /// How often the file is saved, for each number of extensions
-    #[arg(long, default_value_t = 20)]
-    pub saves: usize,
-    /// Instead: so many reloads of one extension among 50, under constant calls
-    #[arg(long, value_name = "RELOADS")]
-    pub soak: Option<usize>,
-    /// Instead: kill the zygote so many times, in the middle of calls
-    #[arg(long, value_name = "KILLS", conflicts_with = "soak")]
-    pub kill: Option<usize>,
-}
 
 /// What the original needs from a saved file to the new tool. It was measured elsewhere, not in this run.
 const ORIGINAL_SECONDS: f64 = 2.0;

@@ -32,25 +32,10 @@ use super::stage;
 use super::stage::Setting;
 use super::stage::Stage;
 use crate::args::Args;
+use crate::args::bench::BenchSoak;
 use crate::error::CliError;
 use crate::output;
 use crate::output::Bar;
-
-/// `tenon bench soak`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  tenon bench soak
-  tenon bench soak --seconds 60 --extensions-count 10 --json
-
-Exits with 1 if a call was lost, or something grows or is left: memory, threads, files, processes, zombies.")]
-pub struct BenchSoak {
-    /// For how long
-    #[arg(long, default_value_t = 600)]
-    pub seconds: u64,
-    /// How many extensions there are
-    #[arg(long = "extensions-count", value_name = "N", default_value_t = 50)]
-    pub extensions: usize,
-}
 
 /// Of the whole time, the part in which the zygote is killed.
 const KILLING: f64 = 0.2;

@@ -15,7 +15,7 @@ use super::single;
 use super::single::Single;
 use super::single::Zygote;
 use crate::args::Args;
-use crate::args::BenchStart;
+use crate::args::bench::BenchStart;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;

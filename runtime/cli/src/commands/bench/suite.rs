@@ -18,12 +18,9 @@ mod start;
 mod turn;
 
 use std::path::Path;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use self::growth::Size;
-use self::ping_pong::Lengths;
 use self::report::Bound;
 use self::report::Figure;
 use self::report::Goal;
@@ -33,6 +30,8 @@ use self::report::Side;
 use self::report::Topic;
 use super::node_host::NodeHost;
 use crate::args::Args;
+use crate::args::bench::BenchSuite;
+use crate::args::bench::Chapter;
 use crate::error::CliError;
 use crate::output;
 use crate::output::BOLD;
@@ -46,58 +45,6 @@ use crate::workspace;
 
 /// An extension with a tool that answers with its argument.
 pub use self::calls::TOOL as ECHO;
-
-/// What `tenon bench` measures, without a sub-command.
-#[derive(Debug, clap::Args)]
-pub struct BenchSuite {
-    /// How often each side has its turn
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub repetitions: usize,
-    /// Only these chapters (several, with commas)
-    #[arg(long, value_delimiter = ',', value_name = "CHAPTER")]
-    pub only: Vec<Chapter>,
-    /// How many extensions there are at once in the end, when it is measured how costs grow
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub most: usize,
-    /// Write bench.json, bench.html, bench.svg and bench.md into this folder
-    #[arg(long, value_name = "DIR")]
-    pub save: Option<PathBuf>,
-    /// A folder with node_modules/@github/copilot-sdk for the node processes [default: installed
-    /// with npm into the home folder]
-    #[arg(long, value_name = "DIR")]
-    pub sdk: Option<PathBuf>,
-    /// Leave out the node processes
-    #[arg(long)]
-    pub no_node: bool,
-    /// Measure one point of growth in this process and print it; used by the benchmark itself
-    #[arg(long, hide = true, value_name = "SIZE")]
-    pub point: Option<Size>,
-    /// Answer on standard input, a socket, with so many bytes; used by the benchmark itself
-    #[arg(long, hide = true, value_name = "LENGTHS")]
-    pub pong: Option<Lengths>,
-}
-
-/// A part of the suite.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Chapter {
-    /// CPU and time until an extension is ready, and its memory
-    Start,
-    /// A tool call, and one through hooks
-    #[value(alias = "hooks")]
-    Call,
-    /// Events to ten extensions
-    Events,
-    /// A changed extension among ten
-    Reload,
-    /// A long turn
-    Turn,
-    /// A script that only computes
-    Compute,
-    /// 20 sessions that share a zygote
-    Sessions,
-    /// Many extensions at once, many sessions
-    Growth,
-}
 
 const CHAPTERS: [Chapter; 8] = [
     Chapter::Start,

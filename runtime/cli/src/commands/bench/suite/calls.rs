@@ -11,7 +11,7 @@ use tenon_host::session::ToolCall;
 use tenon_protocol::engine::Spare;
 
 use super::Plan;
-use super::ping_pong::Lengths;
+use super::ping_pong;
 use super::ping_pong::PingPong;
 use super::report::Figure;
 use super::report::Samples;
@@ -74,7 +74,7 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         }
         None => None,
     };
-    let mut floor = PingPong::start(Lengths::of_a_call()?)?;
+    let mut floor = PingPong::start(ping_pong::of_a_call()?)?;
     let [mut close_calls, mut calls, mut hooked_calls] = [(); 3].map(|()| Samples::default());
     let [mut node_calls, mut node_hooked, mut floor_calls] = [(); 3].map(|()| Samples::default());
     if let Some((tool, hooks)) = &mut node {

@@ -1,7 +1,6 @@
 //! What one more costs when there are many: extensions in a session, sessions in a program.
 
 use std::path::Path;
-use std::str::FromStr;
 use std::time::Instant;
 
 use serde_json::json;
@@ -17,6 +16,7 @@ use super::report::Growth;
 use super::report::Point;
 use super::report::Side;
 use super::report::percentile;
+use crate::args::bench::Size;
 use crate::commands::bench::node_host::NodeExtension;
 use crate::commands::bench::node_host::NodeHost;
 use crate::commands::bench::process;
@@ -40,25 +40,6 @@ const OF_SESSIONS: &str = "sessions of 10 extensions";
 
 /// Every extension is given this long. With a thousand at once the last one waits for all others.
 const CONFIG: &str = "[extensions.\"*\"]\nstart-deadline-s = 120\n";
-
-/// A number of sessions with a number of extensions each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    sessions: usize,
-    extensions: usize,
-}
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parsed = text.split_once('x').and_then(|(sessions, extensions)| {
-            Some((sessions.parse().ok()?, extensions.parse().ok()?))
-        });
-        let (sessions, extensions) = parsed.ok_or("it is SESSIONSxEXTENSIONS, such as 10x10")?;
-        Ok(Self { sessions, extensions })
-    }
-}
 
 /// How many extensions there are, when there are so many at most.
 fn counts(most: usize) -> impl Iterator<Item = usize> {
@@ -268,13 +249,5 @@ mod tests {
         assert_eq!((kept("v8"), kept("quickjs")), (vec![true, true], vec![false]));
         let node = [Growth::new(OF_EXTENSIONS, Side::Node, points.to_vec())];
         assert!(bounds(&node, "v8").is_empty());
-    }
-
-    #[test]
-    fn a_size_is_two_numbers() {
-        assert_eq!("10x20".parse(), Ok(Size { sessions: 10, extensions: 20 }));
-        for wrong in ["", "10", "x", "10x", "ax1", "1x2x3"] {
-            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
-        }
     }
 }
