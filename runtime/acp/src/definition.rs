@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::json;
-use tenon_host::config::Config;
-use tenon_host::config::agents::AgentSettings;
-use tenon_host::config::agents::Credential;
-use tenon_host::config::agents::EnvPolicy;
-use tenon_host::config::agents::HomePolicy;
-use tenon_host::config::agents::McpServer;
-use tenon_host::config::agents::McpTransport;
-use tenon_host::config::agents::PermissionMode;
-use tenon_host::config::agents::ReloadStrategy;
 
 use crate::command_line::CommandError;
 use crate::command_line::CommandLine;
+use crate::config::AgentSettings;
+use crate::config::AgentsConfig;
+use crate::config::Credential;
+use crate::config::EnvPolicy;
+use crate::config::HomePolicy;
+use crate::config::McpServer;
+use crate::config::McpTransport;
+use crate::config::PermissionMode;
+use crate::config::ReloadStrategy;
 use crate::profiles;
 use crate::profiles::PROFILES;
 use crate::profiles::Preset;
@@ -125,7 +125,11 @@ pub enum DefinitionError {
 
 impl AgentDefinition {
     /// The agent of this name. `tenon` is our own program, which is the demo agent as well.
-    pub fn resolve(name: &str, config: &Config, tenon: &Path) -> Result<Self, DefinitionError> {
+    pub fn resolve(
+        name: &str,
+        config: &AgentsConfig,
+        tenon: &Path,
+    ) -> Result<Self, DefinitionError> {
         let settings = config.agents.get(name);
         let profile = match settings.and_then(|settings| settings.profile.as_deref()) {
             Some(wanted) => {
@@ -146,7 +150,7 @@ impl AgentDefinition {
     }
 
     /// Every agent there is, by name.
-    pub fn all(config: &Config, tenon: &Path) -> Vec<Result<Self, DefinitionError>> {
+    pub fn all(config: &AgentsConfig, tenon: &Path) -> Vec<Result<Self, DefinitionError>> {
         names(config).iter().map(|name| Self::resolve(name, config, tenon)).collect()
     }
 
@@ -230,7 +234,7 @@ impl AgentDefinition {
 }
 
 /// The names of all agents, in order.
-fn names(config: &Config) -> Vec<String> {
+fn names(config: &AgentsConfig) -> Vec<String> {
     let built_in = PROFILES.iter().map(|profile| profile.name.to_owned());
     built_in.chain(config.agents.keys().cloned()).collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -283,12 +287,12 @@ mod tests {
 
     const TENON: &str = "/opt/tenon/bin/tenon";
 
-    fn config(agents: impl IntoIterator<Item = (&'static str, AgentSettings)>) -> Config {
+    fn config(agents: impl IntoIterator<Item = (&'static str, AgentSettings)>) -> AgentsConfig {
         let agents = agents.into_iter().map(|(name, settings)| (name.to_owned(), settings));
-        Config { agents: agents.collect(), ..Config::default() }
+        AgentsConfig { agents: agents.collect(), ..AgentsConfig::default() }
     }
 
-    fn resolve(name: &str, config: &Config) -> Result<AgentDefinition, DefinitionError> {
+    fn resolve(name: &str, config: &AgentsConfig) -> Result<AgentDefinition, DefinitionError> {
         AgentDefinition::resolve(name, config, Path::new(TENON))
     }
 
@@ -298,7 +302,7 @@ mod tests {
 
     #[test]
     fn every_built_in_agent_is_there_without_any_configuration() {
-        let all: Vec<_> = AgentDefinition::all(&Config::default(), Path::new(TENON))
+        let all: Vec<_> = AgentDefinition::all(&AgentsConfig::default(), Path::new(TENON))
             .into_iter()
             .map(|agent| agent.unwrap())
             .collect();
@@ -441,7 +445,7 @@ mod tests {
     #[test]
     fn an_installed_agent_is_located() {
         let temp = tempfile::tempdir().unwrap();
-        let agent = resolve("gemini", &Config::default()).unwrap();
+        let agent = resolve("gemini", &AgentsConfig::default()).unwrap();
         assert_eq!(agent.locate(temp.path().as_os_str()), None);
         let program = temp.path().join("gemini");
         std::fs::write(&program, "").unwrap();

@@ -29,8 +29,6 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
-use tenon_host::config::agents::McpTransport;
-use tenon_host::config::agents::ReloadStrategy;
 use tenon_host::session::PermissionCheck;
 use tenon_host::session::WeakSession;
 use tokio::io::AsyncRead;
@@ -40,6 +38,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::http::Gate;
+use crate::config::McpTransport;
+use crate::config::ReloadStrategy;
 pub use dispatcher::CALL as DISPATCH_CALL;
 pub use dispatcher::LIST as DISPATCH_LIST;
 pub use ledger::CallLedger;

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tenon_host::config::agents::EnvPolicy;
-use tenon_host::config::agents::HomePolicy;
-use tenon_host::config::agents::SecretSource;
 use tenon_host::environment::is_secret;
 
+use crate::config::EnvPolicy;
+use crate::config::HomePolicy;
+use crate::config::SecretSource;
 use crate::definition::AgentDefinition;
 use crate::profiles;
 use crate::profiles::Preset;
@@ -330,15 +330,15 @@ fn path_with(tenon: &Path, path: String) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use tenon_host::config::Config;
-    use tenon_host::config::agents::Credential;
 
     use super::*;
+    use crate::config::AgentsConfig;
+    use crate::config::Credential;
 
     const TENON: &str = "/opt/tenon/bin/tenon";
 
     fn definition(name: &str) -> AgentDefinition {
-        AgentDefinition::resolve(name, &Config::default(), Path::new(TENON)).unwrap()
+        AgentDefinition::resolve(name, &AgentsConfig::default(), Path::new(TENON)).unwrap()
     }
 
     fn host<const N: usize>(variables: [(&str, &str); N]) -> Vec<(String, String)> {

@@ -219,13 +219,13 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
-    use tenon_host::config::Config;
-    use tenon_host::config::agents::Credential;
-    use tenon_host::config::agents::SecretSource;
     use tokio::io::AsyncReadExt;
     use tokio::io::AsyncWriteExt;
 
     use crate::command_line::CommandLine;
+    use crate::config::AgentsConfig;
+    use crate::config::Credential;
+    use crate::config::SecretSource;
 
     use super::*;
 
@@ -251,7 +251,7 @@ mod tests {
         fn launch(&self, command: CommandLine) -> Launch {
             let tenon = self.at("bin/tenon");
             let mut definition =
-                AgentDefinition::resolve("demo", &Config::default(), &tenon).unwrap();
+                AgentDefinition::resolve("demo", &AgentsConfig::default(), &tenon).unwrap();
             definition.name = "script".into();
             definition.command = command;
             Launch {

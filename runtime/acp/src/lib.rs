@@ -8,6 +8,7 @@ pub mod agent;
 pub mod bridge;
 pub mod client_services;
 pub mod command_line;
+pub mod config;
 pub mod conversation;
 pub mod definition;
 pub mod endpoint;
@@ -24,5 +25,3 @@ pub mod shim;
 mod stderr_log;
 pub mod stdio;
 pub mod vocabulary;
-
-pub use tenon_host::config::agents as config;

@@ -1,7 +1,7 @@
 //! The agents that are known by name: how each is started, and what is particular about it.
 
-use tenon_host::config::agents::McpTransport;
-use tenon_host::config::agents::ReloadStrategy;
+use crate::config::McpTransport;
+use crate::config::ReloadStrategy;
 
 /// The name of our own agent, which is this program again.
 pub const DEMO: &str = "demo";

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::json;
 use tenon_acp::agent::ClientInfo;
+use tenon_acp::config::AgentsConfig;
+use tenon_acp::config::PermissionMode;
 use tenon_acp::conversation::ConversationOptions;
 use tenon_acp::conversation::Start;
 use tenon_acp::definition::AgentDefinition;
@@ -17,13 +19,10 @@ use tenon_acp::record;
 use tenon_acp::record::SessionRecord;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
-use tenon_host::config::Config;
-use tenon_host::config::agents::PermissionMode;
 use tenon_host::control::ControlGuard;
 use tenon_host::discovery;
 use tenon_host::front::Front;
 use tenon_host::session::LARGE_RESULT_BYTES;
-use tenon_host::session::SessionError;
 
 use crate::args::Args;
 use crate::catalogue;
@@ -81,8 +80,8 @@ impl Display for DefaultBy {
 }
 
 /// Every agent that is known: those that are built in and those of the configuration, by name.
-pub fn known(config: &Config, tenon: &Path) -> Vec<Known> {
-    let built_in: BTreeSet<String> = AgentDefinition::all(&Config::default(), tenon)
+pub fn known(config: &AgentsConfig, tenon: &Path) -> Vec<Known> {
+    let built_in: BTreeSet<String> = AgentDefinition::all(&AgentsConfig::default(), tenon)
         .into_iter()
         .filter_map(|definition| Some(definition.ok()?.name))
         .collect();
@@ -108,7 +107,7 @@ pub fn locate(definition: &AgentDefinition) -> Option<PathBuf> {
 }
 
 /// The agent that is used when nobody names one on the command line.
-pub fn default_agent(config: &Config, known: &[Known]) -> Option<(String, DefaultBy)> {
+pub fn default_agent(config: &AgentsConfig, known: &[Known]) -> Option<(String, DefaultBy)> {
     let candidates: Vec<_> = known
         .iter()
         .filter(|known| known.is_candidate())
@@ -135,9 +134,9 @@ fn default_of(
     }
 }
 
-/// The user's configuration.
-pub fn config(home: &Path) -> Result<Config, CliError> {
-    Config::read(home).map_err(|error| SessionError::from(error).into())
+/// What the user has configured about agents.
+pub fn config(home: &Path) -> Result<AgentsConfig, CliError> {
+    Ok(AgentsConfig::read(home)?)
 }
 
 /// This program, which is started again as guard, zygote and demo agent.
@@ -394,7 +393,7 @@ mod tests {
 
     #[test]
     fn the_demo_agent_is_known_and_never_the_default() {
-        let known = known(&Config::default(), Path::new("/bin/tenon"));
+        let known = known(&AgentsConfig::default(), Path::new("/bin/tenon"));
         let demo = known.iter().find(|known| known.name == DEMO).unwrap();
         assert!(demo.is_built_in && !demo.is_candidate());
         assert!(known.is_sorted_by_key(|known| known.name.clone()));
@@ -402,7 +401,7 @@ mod tests {
 
     #[test]
     fn what_is_not_installed_is_listed_with_how_to_get_it() {
-        let mut known = known(&Config::default(), Path::new("/bin/tenon"));
+        let mut known = known(&AgentsConfig::default(), Path::new("/bin/tenon"));
         known.iter_mut().for_each(|known| known.program = None);
         let error = undecided(&known);
         assert!(error.message().contains("no coding agent is installed"), "{error:?}");

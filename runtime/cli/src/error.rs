@@ -2,12 +2,16 @@
 
 use anstream::eprintln;
 
+use tenon_acp::config::AgentsConfigError;
 use tenon_host::session::SessionError;
 
 use crate::output::BOLD;
 use crate::output::GREEN;
 use crate::output::RED;
 use crate::terminal::sanitise::clean;
+
+/// What to do about a configuration that cannot be used.
+const CORRECT: &str = "correct the file, or move it away";
 
 /// An error for a person to read.
 #[derive(Debug)]
@@ -46,9 +50,15 @@ impl From<SessionError> for CliError {
     fn from(error: SessionError) -> Self {
         let described = Self::new(error.to_string());
         match error {
-            SessionError::Config(_) => described.hint("correct the file, or move it away"),
+            SessionError::Config(_) => described.hint(CORRECT),
             _ => described,
         }
+    }
+}
+
+impl From<AgentsConfigError> for CliError {
+    fn from(error: AgentsConfigError) -> Self {
+        Self::new(error.to_string()).hint(CORRECT)
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::task::Poll;
 
+use tenon_acp::config::AgentsConfig;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
@@ -137,6 +138,7 @@ impl Workspace {
     /// A session here; `live` for one that goes on, and notices what changes on disk.
     fn options(self, args: &Args, live: bool) -> Result<SessionOptions, CliError> {
         let trusted = self.trusted_or_asked(args)?;
+        check_agents(&self.home)?;
         Ok(SessionOptions {
             trusted,
             log_files: true,
@@ -152,6 +154,7 @@ impl Workspace {
 
     /// A session to try extensions out in: nothing is found or loaded by itself, and nothing is kept.
     pub fn throw_away(&self) -> Result<Session, CliError> {
+        check_agents(&self.home)?;
         let options = SessionOptions {
             isolates: isolates(Some(&self.home))?,
             // Whether something may be tried at all is decided before; each is tried as what it is.
@@ -208,6 +211,13 @@ pub fn isolates(home: Option<&Path>) -> Result<Isolates, CliError> {
 pub fn isolates(_home: Option<&Path>) -> Result<Isolates, CliError> {
     let engine = crate::engine::get().ok_or_else(|| CliError::new("no engine is linked"))?;
     Ok(Isolates::in_process((engine.launcher)(tenon_protocol::engine::Spare::Keep)))
+}
+
+/// A session does not look at what is configured about agents. A mistake in it is an error in every command
+/// nevertheless, because it is in the one file that all commands read.
+fn check_agents(home: &Path) -> Result<(), CliError> {
+    AgentsConfig::read(home)?;
+    Ok(())
 }
 
 /// The extension with a name or id; no error in particular if there are none at all.

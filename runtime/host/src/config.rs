@@ -1,15 +1,14 @@
 //! The user's configuration: `config.toml` in the home folder. Nothing in a repository can add to it.
 
-pub mod agents;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::de::IgnoredAny;
 use tenon_protocol::limits::MIN_HEAP_BYTES;
 
-use self::agents::AgentSettings;
 use crate::grants::Profile;
 
 /// The name of the file in the home folder.
@@ -28,11 +27,27 @@ pub struct Config {
     /// How changes on disk are noticed.
     #[serde(default)]
     pub reload: ReloadConfig,
-    /// By agent: what is different from the built-in agent of this name, or another agent.
-    #[serde(default)]
-    pub agents: BTreeMap<String, AgentSettings>,
+    /// `[agents]`: only programs that start agents know what it means, and they read it with [`Config::agents`].
+    #[serde(default, rename = "agents")]
+    _agents: IgnoredAny,
     /// The agent that is used when none is named.
     pub default_agent: Option<String>,
+    /// Where this was read.
+    #[serde(skip)]
+    file: File,
+}
+
+/// The file of a configuration as it stands. What is read of it later has mistakes with a place.
+#[derive(Debug, Clone, Default)]
+struct File {
+    path: PathBuf,
+    text: String,
+}
+
+/// The part of the file that sessions do not look into.
+#[derive(Deserialize)]
+struct Agents<T> {
+    agents: Option<T>,
 }
 
 /// What is needed before a repository's extensions run.
@@ -168,16 +183,6 @@ pub enum ConfigError {
         /// The least, in megabytes.
         minimum: u32,
     },
-    /// An agent cannot be configured like this.
-    #[error("{path}: [agents.\"{agent}\"]: {problem}")]
-    Agent {
-        /// The file.
-        path: PathBuf,
-        /// The entry.
-        agent: String,
-        /// What is wrong.
-        problem: String,
-    },
     /// The file is not what it should be.
     #[error("{path} is not a valid configuration:\n{source}")]
     Parse {
@@ -192,34 +197,36 @@ impl Config {
     /// Reads the configuration of a home folder; without a file it is empty.
     pub fn read(home: &Path) -> Result<Self, ConfigError> {
         let path = home.join(FILE_NAME);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                let config: Self = toml::from_str(&text).map_err(|source| ConfigError::Parse {
-                    path: path.clone(),
-                    source: Box::new(source),
-                })?;
-                config.check(path)
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(source) => Err(ConfigError::Read { path, source }),
-        }
+            Err(source) => return Err(ConfigError::Read { path, source }),
+        };
+        let file = File { path, text };
+        let config: Self = file.parse()?;
+        Self { file, ..config }.check()
     }
 
-    fn check(self, path: PathBuf) -> Result<Self, ConfigError> {
+    fn check(self) -> Result<Self, ConfigError> {
         let minimum = (MIN_HEAP_BYTES / (1024 * 1024)) as u32;
         let too_small = |(_, config): &(&String, &ExtensionConfig)| {
             config.heap_mb.is_some_and(|megabytes| megabytes < minimum)
         };
-        if let Some((name, _)) = self.extensions.iter().find(too_small) {
-            return Err(ConfigError::HeapTooSmall { path, name: name.clone(), minimum });
-        }
-        let problem = |(agent, settings): (&String, &AgentSettings)| {
-            settings.problem(agent).map(|problem| (agent.clone(), problem))
-        };
-        match self.agents.iter().find_map(problem) {
-            Some((agent, problem)) => Err(ConfigError::Agent { path, agent, problem }),
+        match self.extensions.iter().find(too_small) {
+            Some((name, _)) => {
+                let (path, name) = (self.file.path.clone(), name.clone());
+                Err(ConfigError::HeapTooSmall { path, name, minimum })
+            }
             None => Ok(self),
         }
+    }
+
+    /// The table `[agents]` as whoever starts agents understands it. A session has no agents.
+    pub fn agents<T: DeserializeOwned + Default>(&self) -> Result<T, ConfigError> {
+        let Agents { agents } = self.file.parse()?;
+        Ok(agents.unwrap_or_default())
     }
 
     /// What holds for one extension: the most particular entry that there is.
@@ -229,6 +236,15 @@ impl Config {
             .find_map(|key| self.extensions.get(*key))
             .cloned()
             .unwrap_or_default()
+    }
+}
+
+impl File {
+    fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        toml::from_str(&self.text).map_err(|source| ConfigError::Parse {
+            path: self.path.clone(),
+            source: Box::new(source),
+        })
     }
 }
 
@@ -252,6 +268,19 @@ mod tests {
         std::fs::write(temp.path().join(FILE_NAME), "[extensions.a]\nheap-mb = 8\n").unwrap();
         let message = Config::read(temp.path()).unwrap_err().to_string();
         assert!(message.contains("heap-mb of \"a\" must be at least 32"), "{message}");
+    }
+
+    #[test]
+    fn agents_are_left_to_whoever_knows_them() {
+        let temp = tempfile::tempdir().unwrap();
+        let text = "[agents.a]\nlevel = 1\n[extensions.b]\nheap-mb = 64\n";
+        std::fs::write(temp.path().join(FILE_NAME), text).unwrap();
+        let config = Config::read(temp.path()).unwrap();
+        let agents: BTreeMap<String, BTreeMap<String, u32>> = config.agents().unwrap();
+        assert_eq!(agents["a"]["level"], 1);
+        let message = config.agents::<BTreeMap<String, String>>().unwrap_err().to_string();
+        assert!(message.contains("config.toml") && message.contains("line 1"), "{message}");
+        assert_eq!(Config::default().agents::<BTreeMap<String, u32>>().unwrap(), BTreeMap::new());
     }
 
     #[test]

@@ -458,12 +458,12 @@ pub(super) mod stage {
     use std::path::PathBuf;
 
     use tenon_host::SessionOptions;
-    use tenon_host::config::Config;
     use tenon_host::events::Event;
     use tenon_host::front::Agent;
 
     use super::super::OpeningParams;
     use super::*;
+    use crate::config::AgentsConfig;
     use crate::config::PermissionMode;
     use crate::definition::AgentDefinition;
     use crate::policy::PolicyFront;
@@ -488,7 +488,7 @@ pub(super) mod stage {
             })
             .unwrap();
             let mut definition =
-                AgentDefinition::resolve("demo", &Config::default(), &root).unwrap();
+                AgentDefinition::resolve("demo", &AgentsConfig::default(), &root).unwrap();
             definition.client_fs = true;
             let opening = OpeningParams {
                 cwd: root.clone(),

@@ -24,8 +24,6 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
-use tenon_host::config::agents::McpTransport;
-use tenon_host::config::agents::ReloadStrategy;
 use tenon_host::front::Decision;
 use tenon_host::front::Front;
 use tenon_host::session::PermissionCheck;
@@ -43,6 +41,8 @@ use super::Endpoint;
 use super::EndpointOptions;
 use super::http::MAX_STRANGERS;
 use super::serve_streams;
+use crate::config::McpTransport;
+use crate::config::ReloadStrategy;
 
 /// More than any test takes: who waits so long waits for an event.
 const LONG: Duration = Duration::from_secs(3600);

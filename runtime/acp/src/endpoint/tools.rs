@@ -32,7 +32,6 @@ use rmcp::service::RequestContext;
 use rmcp::service::SubscriptionContext;
 use serde_json::Value;
 use tenon_host::Session;
-use tenon_host::config::agents::ReloadStrategy;
 use tenon_host::session::CallError;
 use tenon_host::session::RELOAD_TOOL;
 use tenon_host::session::ToolCall;
@@ -49,6 +48,7 @@ use super::dispatcher::Route;
 use super::peers::Key;
 use super::peers::Peers;
 use super::schema::schema;
+use crate::config::ReloadStrategy;
 
 /// What a client is told about the whole.
 const INSTRUCTIONS: &str = "Tools of the extensions that run in this session. The list changes while the session \

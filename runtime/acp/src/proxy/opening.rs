@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tenon_host::config::agents::PermissionMode;
 use tenon_host::session::EndReason;
 
 use super::Proxy;
@@ -16,6 +15,7 @@ use super::live::LiveSession;
 use super::sessions;
 use super::teller;
 use crate::agent::AgentStartError;
+use crate::config::PermissionMode;
 use crate::conversation::Conversation;
 use crate::conversation::ConversationError;
 use crate::conversation::ConversationOptions;

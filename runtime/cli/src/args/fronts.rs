@@ -180,7 +180,7 @@ A session that is live is not deleted.")]
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use tenon_host::config::agents::PermissionMode;
+    use tenon_acp::config::PermissionMode;
 
     use super::*;
 

@@ -254,7 +254,7 @@ fn first_line(said: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use tenon_host::config::Config;
+    use tenon_acp::config::AgentsConfig;
 
     use super::*;
 
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn built_in_agents_are_listed_with_their_command() {
-        let known = agent_choice::known(&Config::default(), Path::new("/bin/tenon"));
+        let known = agent_choice::known(&AgentsConfig::default(), Path::new("/bin/tenon"));
         let agents: Vec<_> =
             known.into_iter().map(|known| Listed::new(known, None, false, false)).collect();
         let copilot = agents.iter().find(|agent| agent.name == "copilot").unwrap();

@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde_json::Value;
 use serde_json::json;
 use tenon_acp::agent::ClientInfo;
+use tenon_acp::config::AgentsConfig;
 use tenon_acp::config::PermissionMode;
 use tenon_acp::conversation::Conversation;
 use tenon_acp::conversation::ConversationOptions;
@@ -20,9 +21,7 @@ use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::Status;
-use tenon_host::config::Config;
 use tenon_host::session::EndReason;
-use tenon_host::session::SessionError;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::Location;
 use tenon_host::tool::ResultType;
@@ -161,9 +160,8 @@ pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
 /// A session with the demo agent. The user's own extensions have no part in a demonstration.
 async fn converse(workspace: PathBuf, home: PathBuf) -> Result<Conversation, CliError> {
     let tenon = std::env::current_exe()?;
-    let definition =
-        AgentDefinition::resolve("demo", &Config::read(&home).map_err(SessionError::from)?, &tenon)
-            .map_err(|error| CliError::new(error.to_string()))?;
+    let definition = AgentDefinition::resolve("demo", &AgentsConfig::read(&home)?, &tenon)
+        .map_err(|error| CliError::new(error.to_string()))?;
     let session = SessionOptions {
         trusted: true,
         isolates: Isolates::processes(tenon.clone(), None),

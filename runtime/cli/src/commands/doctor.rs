@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tenon_acp::config::AgentsConfig;
 use tenon_host::config;
 use tenon_host::config::Config;
 use tenon_host::control;
@@ -157,7 +158,7 @@ async fn zygote(home: &Path) -> Check {
 fn configuration(home: &Path) -> Check {
     const NAME: &str = "configuration";
     let file = home.join(config::FILE_NAME);
-    match Config::read(home) {
+    match AgentsConfig::read(home).and_then(|_| Ok(Config::read(home)?)) {
         Ok(_) if !file.exists() => {
             Check::ok(NAME, format!("{} is not there; the usual holds", file.display()))
         }

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::json;
+use tenon_acp::config::ReloadStrategy;
 use tenon_acp::endpoint;
 use tenon_acp::endpoint::Endpoint;
 use tenon_acp::endpoint::EndpointOptions;
 use tenon_acp::stdio;
 use tenon_host::Session;
 use tenon_host::Status;
-use tenon_host::config::agents::ReloadStrategy;
 use tenon_host::environment;
 use tenon_host::session::EndReason;
 use tenon_host::session::PermissionCheck;

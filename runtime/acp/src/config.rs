@@ -1,13 +1,24 @@
-//! What the user has configured about coding agents: `[agents.NAME]`.
+//! What the user has configured about coding agents: `[agents.NAME]` and `default-agent` in `config.toml`.
 //!
 //! These are the words of the file. What they mean for a program that is started is the business of whoever
 //! starts it.
 
+mod words;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde::Serialize;
+use tenon_host::config::Config;
+use tenon_host::config::ConfigError;
+
+pub use self::words::EnvPolicy;
+pub use self::words::HomePolicy;
+pub use self::words::McpTransport;
+pub use self::words::PermissionMode;
+pub use self::words::ReloadStrategy;
+pub use self::words::UnknownWord;
 
 /// The longest name of an agent, in bytes. It becomes part of the names of files and folders.
 pub const MAX_AGENT_NAME_BYTES: usize = 64;
@@ -15,116 +26,46 @@ pub const MAX_AGENT_NAME_BYTES: usize = 64;
 /// The name under which Tenon offers the extensions' tools to an agent.
 const OWN_SERVER: &str = "tenon";
 
-/// A word that is none of those it could be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{given}\" is no {what}; it is one of {}", .words.join(", "))]
-pub struct UnknownWord {
-    /// What was looked for.
-    pub what: &'static str,
-    /// What was given.
-    pub given: String,
-    /// What it could have been.
-    pub words: &'static [&'static str],
+/// What the user has configured about agents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AgentsConfig {
+    /// By agent: what is different from the built-in agent of this name, or another agent.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// The agent that is used when none is named.
+    pub default_agent: Option<String>,
 }
 
-/// An enum whose variants are words, in the file as well as in arguments and environment variables.
-macro_rules! words {
-    (
-        $(#[$about:meta])* $name:ident is a $what:literal:
-        $($(#[$about_variant:meta])* $variant:ident = $word:literal,)+
-    ) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$about_variant])* #[serde(rename = $word)] $variant,)+
-        }
+/// The configuration of agents could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentsConfigError {
+    /// The file cannot be read, or is not what it should be.
+    #[error(transparent)]
+    File(#[from] ConfigError),
+    /// An agent cannot be configured like this.
+    #[error("{path}: [agents.\"{agent}\"]: {problem}")]
+    Agent {
+        /// The file.
+        path: PathBuf,
+        /// The entry.
+        agent: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
 
-        impl $name {
-            /// Every word there is.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// The word for it.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
+impl AgentsConfig {
+    /// Reads the configuration of a home folder; without a file it is empty.
+    pub fn read(home: &Path) -> Result<Self, AgentsConfigError> {
+        let config = Config::read(home)?;
+        let agents: BTreeMap<String, AgentSettings> = config.agents()?;
+        for (agent, settings) in &agents {
+            if let Some(problem) = settings.problem(agent) {
+                let (path, agent) = (home.join(tenon_host::config::FILE_NAME), agent.clone());
+                return Err(AgentsConfigError::Agent { path, agent, problem });
             }
         }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
-                match word {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord {
-                        what: $what,
-                        given: word.to_owned(),
-                        words: Self::WORDS,
-                    }),
-                }
-            }
-        }
-    };
-}
-
-words! {
-    /// What of the user's environment an agent sees.
-    EnvPolicy is a "policy for the environment":
-    /// Everything but secrets that are not its own.
-    Filtered = "filtered",
-    /// What a program needs to run at all, and what was configured for it.
-    Isolated = "isolated",
-}
-
-words! {
-    /// Whose home directory an agent works with.
-    HomePolicy is a "policy for the home directory":
-    /// The user's, with the logins that are there.
-    Operator = "operator",
-    /// One of its own in Tenon's folder, which begins empty.
-    Isolated = "isolated",
-}
-
-words! {
-    /// What is answered when an agent asks whether it may do something and no extension has decided.
-    PermissionMode is a "permission mode":
-    /// No.
-    DenyAll = "deny-all",
-    /// Yes if it only reads, in the workspace; otherwise what the person says.
-    ApproveReads = "approve-reads",
-    /// Yes.
-    ApproveAll = "approve-all",
-    /// What the person says.
-    Ask = "ask",
-}
-
-words! {
-    /// How an agent learns in the middle of a session that there are other tools now.
-    ReloadStrategy is a "reload strategy":
-    /// It is told that the list has changed and asks for it again; the tool that changed it waits for that.
-    ListChanged = "list-changed",
-    /// The same, but it asks only after that tool has answered, so nothing waits.
-    ListChangedLater = "list-changed-later",
-    /// It never asks again; two tools that are always there list and call the others.
-    Dispatcher = "dispatcher",
-    /// Not at all.
-    None = "none",
-}
-
-words! {
-    /// How an agent reaches the extensions' tools.
-    McpTransport is a "transport":
-    /// Over HTTP on this machine.
-    Http = "http",
-    /// Through a program that it starts.
-    Stdio = "stdio",
+        Ok(Self { agents, default_agent: config.default_agent })
+    }
 }
 
 /// What the user has configured for one agent. A table with the name of a built-in agent begins with that
@@ -175,7 +116,7 @@ pub struct AgentSettings {
 
 impl AgentSettings {
     /// What is wrong with the settings of the agent with this name, beyond what their types say.
-    pub(super) fn problem(&self, name: &str) -> Option<String> {
+    fn problem(&self, name: &str) -> Option<String> {
         if !is_agent_name(name) {
             return Some(format!(
                 "a name has up to {MAX_AGENT_NAME_BYTES} letters, digits, '-', '_' and '.', and begins with a \
@@ -359,15 +300,14 @@ impl TryFrom<RawMcpServer> for McpServer {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
-    use crate::config::FILE_NAME;
+    use tenon_host::config::FILE_NAME;
 
     use super::*;
 
-    fn read(text: &str) -> Result<Config, String> {
+    fn read(text: &str) -> Result<AgentsConfig, String> {
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join(FILE_NAME), text).unwrap();
-        Config::read(temp.path()).map_err(|error| error.to_string())
+        AgentsConfig::read(temp.path()).map_err(|error| error.to_string())
     }
 
     fn refused(text: &str, because: &str) {
@@ -467,6 +407,21 @@ mod tests {
     }
 
     #[test]
+    fn a_mistake_is_shown_with_its_place_in_the_file() {
+        let message = read("[trust]\nreview = true\n\n[agents.a]\ncomand = \"x\"\n").unwrap_err();
+        assert!(message.contains("line 5, column 1"), "{message}");
+        assert!(message.contains("5 | comand = \"x\""), "{message}");
+        assert!(message.contains("unknown field `comand`, expected one of `profile`"), "{message}");
+    }
+
+    #[test]
+    fn mistakes_elsewhere_in_the_file_count_too() {
+        refused("agents = 1\n", "expected a map");
+        refused("[agents.a]\n[agent.b]\n", "agent");
+        refused("[extensions.a]\nheap-mb = 1\n[agents.a]\n", "heap-mb");
+    }
+
+    #[test]
     fn a_mistake_is_named_with_what_would_be_right() {
         refused("[agents.a]\ncomand = \"x\"\n", "comand");
         refused("[agents.a]\npermissions = \"yes\"\n", "approve-reads");
@@ -523,21 +478,5 @@ mod tests {
         refused("[agents.a]\nenv = { \"A=B\" = \"c\" }\n", "name of a variable");
         refused("[agents.a]\nenv = { \"\" = \"c\" }\n", "name of a variable");
         refused("[agents.a]\nenv = { A = \"b\\u0000\" }\n", "NUL");
-    }
-
-    #[test]
-    fn words_are_the_same_in_the_file_and_as_arguments() {
-        for word in PermissionMode::WORDS {
-            let mode: PermissionMode = word.parse().unwrap();
-            assert_eq!(mode.to_string(), *word);
-            assert_eq!(serde_json::to_value(mode).unwrap(), *word);
-        }
-        let error = "maybe".parse::<PermissionMode>().unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "\"maybe\" is no permission mode; it is one of deny-all, approve-reads, approve-all, ask"
-        );
-        assert_eq!("list-changed".parse::<ReloadStrategy>(), Ok(ReloadStrategy::ListChanged));
-        assert_eq!(format!("{:>6}|", McpTransport::Http), "  http|");
     }
 }
