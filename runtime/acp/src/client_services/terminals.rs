@@ -26,6 +26,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
+use signal_hook::low_level::signal_name;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
@@ -345,7 +346,7 @@ fn watch_exit(child: u32) -> Exit {
             return if info.si_code == libc::CLD_EXITED {
                 Exit { exit_code: Some(status.cast_unsigned()), signal: None }
             } else {
-                Exit { exit_code: None, signal: Some(signal_name(status)) }
+                Exit { exit_code: None, signal: Some(signal_text(status)) }
             };
         }
         if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
@@ -354,30 +355,9 @@ fn watch_exit(child: u32) -> Exit {
     }
 }
 
-/// Signals that end a command, by name.
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGALRM => "SIGALRM",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGILL => "SIGILL",
-        libc::SIGINT => "SIGINT",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGQUIT => "SIGQUIT",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGSYS => "SIGSYS",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGUSR1 => "SIGUSR1",
-        libc::SIGUSR2 => "SIGUSR2",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        other => return format!("signal {other}"),
-    };
-    name.to_owned()
+/// A signal that ended a command, as the agent is told of it.
+fn signal_text(signal: i32) -> String {
+    signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 /// Moves what a command writes to where it is kept, and says how it ended when all of that is there.

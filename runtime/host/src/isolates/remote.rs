@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use serde_json::Value;
+use signal_hook::low_level::signal_name;
 use tenon_protocol::limits::MAX_UNSENT_BYTES;
 use tenon_protocol::limits::STARVED_GRACE;
 use tenon_protocol::limits::TERMINATE_GRACE;
@@ -449,20 +450,7 @@ fn read_last_lines(errors: PipeReader) -> LastLines {
 
 /// How a process ended, in words.
 fn describe(status: ExitStatus) -> String {
-    let name = |signal: i32| match signal {
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGILL => "SIGILL",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGSYS => "SIGSYS",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        _ => "a signal",
-    };
+    let name = |signal| signal_name(signal).unwrap_or("a signal");
     match (status.signal(), status.code()) {
         (Some(signal), _) => format!("it was ended by {} ({signal})", name(signal)),
         (None, Some(code)) => format!("it exited with code {code}"),

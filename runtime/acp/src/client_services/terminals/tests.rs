@@ -238,6 +238,6 @@ fn an_agent_gets_as_much_output_as_it_wants_up_to_a_limit() {
 
 #[test]
 fn signals_have_their_names() {
-    assert_eq!(signal_name(libc::SIGTERM), "SIGTERM");
-    assert_eq!(signal_name(63), "signal 63");
+    assert_eq!(signal_text(libc::SIGTERM), "SIGTERM");
+    assert_eq!(signal_text(63), "signal 63");
 }
