@@ -9,6 +9,7 @@ pub mod bridge;
 pub mod client_services;
 pub mod command_line;
 pub mod config;
+mod content;
 pub mod conversation;
 pub mod definition;
 pub mod endpoint;

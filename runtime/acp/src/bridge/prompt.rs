@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 
 use super::Bridge;
 use crate::agent::more;
+use crate::content;
 use crate::rpc::RpcError;
 
 impl Bridge {
@@ -156,7 +157,9 @@ fn blocks(prompt: &AgentPrompt, startup: Option<&str>, images: bool, cwd: &Path)
         blocks.push(text(&said));
     }
     match prompt.native.as_ref().and_then(|native| native["prompt"].as_array()) {
-        Some(native) if joined(native) == prompt.text => blocks.extend(native.iter().cloned()),
+        Some(native) if content::text(native) == prompt.text => {
+            blocks.extend(native.iter().cloned())
+        }
         Some(native) => {
             // The text was changed on the way; what is not text was not.
             blocks.push(text(&prompt.text));
@@ -170,16 +173,6 @@ fn blocks(prompt: &AgentPrompt, startup: Option<&str>, images: bool, cwd: &Path)
     blocks
 }
 
-/// The text of a prompt that was given as content blocks.
-pub fn joined(blocks: &[Value]) -> String {
-    let texts: Vec<&str> = blocks
-        .iter()
-        .filter(|block| block["type"] == "text")
-        .filter_map(|block| block["text"].as_str())
-        .collect();
-    texts.join("\n")
-}
-
 /// An attachment of the public contract as a content block.
 fn attachment(attachment: &Value, images: bool, cwd: &Path) -> Value {
     let kind = attachment["type"].as_str().unwrap_or_default();
@@ -188,7 +181,7 @@ fn attachment(attachment: &Value, images: bool, cwd: &Path) -> Value {
         "file" | "directory" if attachment["path"].is_string() => {
             let path = cwd.join(attachment["path"].as_str().unwrap_or_default());
             let last = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-            json!({ "type": "resource_link", "uri": file_uri(&path), "name": name.unwrap_or(&last) })
+            json!({ "type": "resource_link", "uri": content::file_uri(&path), "name": name.unwrap_or(&last) })
         }
         "blob" if images && is_image(attachment) => {
             json!({ "type": "image", "data": attachment["data"], "mimeType": attachment["mimeType"] })
@@ -204,17 +197,6 @@ fn attachment(attachment: &Value, images: bool, cwd: &Path) -> Value {
 
 fn is_image(attachment: &Value) -> bool {
     attachment["mimeType"].as_str().is_some_and(|kind| kind.starts_with("image/"))
-}
-
-/// A path as a `file:` address.
-fn file_uri(path: &Path) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
-    let encode = |byte: &u8| match *byte {
-        byte if plain(byte) => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    let path: String = path.as_os_str().as_encoded_bytes().iter().map(encode).collect();
-    format!("file://{path}")
 }
 
 #[cfg(test)]

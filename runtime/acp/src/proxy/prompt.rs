@@ -17,6 +17,7 @@ use super::commands::Own;
 use super::live::LiveSession;
 use super::live::Prompting;
 use super::opening;
+use crate::content;
 use crate::rpc::RpcError;
 
 /// How long a cancelled turn may take to end. The session gives an agent five seconds to stop; then the client
@@ -40,12 +41,7 @@ impl Prompt {
         let Some(Value::Array(blocks)) = params.get("prompt") else {
             return Err(RpcError::invalid_params("`prompt` must be an array of content blocks"));
         };
-        let texts: Vec<_> = blocks
-            .iter()
-            .filter(|block| block["type"] == "text")
-            .filter_map(|block| block["text"].as_str())
-            .collect();
-        let text = texts.join("\n");
+        let text = content::text(blocks);
         let attachments = blocks.iter().filter_map(attachment).collect();
         Ok(Self { text, attachments, params: params.take() })
     }
@@ -58,36 +54,10 @@ fn attachment(block: &Value) -> Option<Value> {
         "resource" => (&block["resource"]["uri"], &Value::Null),
         _ => return None,
     };
-    let path = path_of(uri.as_str()?);
+    let path = content::path_of(uri.as_str()?);
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or(&path);
     let name = name.as_str().unwrap_or(last).to_owned();
     Some(json!({ "type": "file", "path": path, "displayName": name }))
-}
-
-/// The path of a `file:` address, without the part of the file that is meant; another address as it is.
-fn path_of(uri: &str) -> String {
-    let Some(path) = uri.strip_prefix("file://") else { return uri.to_owned() };
-    let path = path.strip_prefix("localhost").unwrap_or(path);
-    let path = path.split(['#', '?']).next().unwrap_or(path);
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        let encoded = (byte == b'%').then(|| after.first_chunk::<2>().and_then(hexadecimal));
-        match encoded.flatten() {
-            Some(decoded) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            None => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hexadecimal(digits: &[u8; 2]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(digits[0])? * 16 + digit(digits[1])?).ok()
 }
 
 /// How a prompt ended, as the client is told.
@@ -245,20 +215,6 @@ mod tests {
             assert_eq!(refused.code, RpcError::INVALID_PARAMS);
         }
         assert_eq!(Prompt::of(&mut json!({ "prompt": [] })).unwrap().text, "");
-    }
-
-    #[test]
-    fn an_address_of_a_file_is_its_path() {
-        for (uri, path) in [
-            ("file:///a/b", "/a/b"),
-            ("file://localhost/a", "/a"),
-            ("file:///%C3%A9%2F%", "/é/%"),
-            ("file:///a%zz", "/a%zz"),
-            ("file:///dir/?x#y", "/dir/"),
-            ("https://example.com/%20", "https://example.com/%20"),
-        ] {
-            assert_eq!(path_of(uri), path);
-        }
     }
 
     #[test]
