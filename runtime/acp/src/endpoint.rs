@@ -29,6 +29,7 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
+use tenon_host::private_socket::SocketFile;
 use tenon_host::session::PermissionCheck;
 use tenon_host::session::WeakSession;
 use tokio::io::AsyncRead;
@@ -46,8 +47,6 @@ pub use ledger::CallLedger;
 pub use ledger::MAX_REMEMBERED as MAX_REMEMBERED_CALLS;
 use peers::Peers;
 use sessions::Sessions;
-pub(crate) use socket::Address;
-use socket::SocketFile;
 
 /// What the server is called, towards agents too.
 pub const SERVER_NAME: &str = "tenon";

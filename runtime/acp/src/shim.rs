@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenon_host::private_socket::Address;
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 
-use crate::endpoint::Address;
 use crate::stdio::pump;
 use crate::stdio::thread;
 

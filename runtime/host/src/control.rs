@@ -3,12 +3,7 @@
 //! The sockets are in `<home>/run`, one file for each session. A client connects, writes one request as
 //! a line of JSON and reads one answer as a line of JSON: a value, or `{"error": text}`.
 
-use std::fs::File;
-use std::fs::Permissions;
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,9 +26,14 @@ use tokio::time::timeout;
 
 use crate::discovery;
 use crate::extension::hash;
+use crate::private_socket;
+use crate::private_socket::Address;
+use crate::private_socket::Identity;
+use crate::private_socket::MAX_PATH_BYTES;
+use crate::private_socket::SocketFile;
+use crate::private_socket::is_same_user;
 use crate::session::Session;
 use crate::session::WeakSession;
-use crate::store::make_private_folder;
 
 /// The longest request, in bytes. The longest there is carries a name and a reason.
 pub const MAX_REQUEST_BYTES: usize = 64 * 1024;
@@ -57,9 +57,6 @@ const MAX_CLIENTS: usize = 32;
 
 /// How long to wait after a client could not be accepted, most likely for want of file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
-
-/// The longest path in the address of a socket, in bytes: `sun_path` has 108, the last one is zero.
-const MAX_SOCKET_PATH: usize = 107;
 
 /// What the file of a socket ends with.
 const EXTENSION: &str = "sock";
@@ -139,25 +136,20 @@ pub enum ControlError {
 /// Keeps a session reachable; the socket goes with it.
 #[derive(Debug)]
 pub struct ControlGuard {
-    socket: PathBuf,
-    identity: Identity,
+    socket: SocketFile,
     listening: AbortHandle,
 }
 
 impl ControlGuard {
     /// The file of the socket.
     pub fn socket(&self) -> &Path {
-        &self.socket
+        self.socket.path()
     }
 }
 
 impl Drop for ControlGuard {
     fn drop(&mut self) {
         self.listening.abort();
-        // Another process may have gone on with the session meanwhile; its socket stays.
-        if identity(&self.socket).is_ok_and(|found| found == self.identity) {
-            let _ = std::fs::remove_file(&self.socket);
-        }
     }
 }
 
@@ -170,13 +162,13 @@ impl Session {
 
     fn serve_control_within(&self, deadline: Duration) -> std::io::Result<ControlGuard> {
         let folder = run_folder(home_of(self));
-        make_private(&folder)?;
-        let socket = socket_of(&folder, self.id());
-        let listener = listen(&socket)?;
-        let identity = identity(&socket)?;
+        private_socket::make_folder(&folder)?;
+        let path = socket_of(&folder, self.id());
+        let fresh = path.with_extension(format!("new-{}", std::process::id()));
+        let (listener, socket) = private_socket::listen(&path, &fresh)?;
         let listening = tokio::spawn(accept(listener, self.downgrade(), deadline)).abort_handle();
         remove_dead(&folder);
-        Ok(ControlGuard { socket, identity, listening })
+        Ok(ControlGuard { socket, listening })
     }
 }
 
@@ -190,68 +182,13 @@ fn run_folder(home: &Path) -> PathBuf {
     home.join("run")
 }
 
-/// Makes a folder that only the user can enter, also if it is there already.
-fn make_private(folder: &Path) -> std::io::Result<()> {
-    make_private_folder(folder)?;
-    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
-}
-
 /// The file of a session's socket. A name that does not fit into an address is replaced by its hash.
 fn socket_of(folder: &Path, id: &str) -> PathBuf {
     let plain = folder.join(format!("{id}.{EXTENSION}"));
-    if plain.as_os_str().len() <= MAX_SOCKET_PATH {
+    if plain.as_os_str().len() <= MAX_PATH_BYTES {
         return plain;
     }
     folder.join(format!("{}.{EXTENSION}", &hash(id.as_bytes())[..16]))
-}
-
-/// What tells one file from another that later has its name.
-type Identity = (u64, u64);
-
-fn identity(path: &Path) -> std::io::Result<Identity> {
-    let file = std::fs::symlink_metadata(path)?;
-    Ok((file.dev(), file.ino()))
-}
-
-/// A path that fits into the address of a socket.
-struct Address {
-    path: PathBuf,
-    /// Open as long as the path leads through it.
-    _folder: Option<File>,
-}
-
-impl Address {
-    fn of(socket: &Path) -> std::io::Result<Self> {
-        if socket.as_os_str().len() <= MAX_SOCKET_PATH {
-            return Ok(Self { path: socket.to_owned(), _folder: None });
-        }
-        let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
-            return Err(ErrorKind::InvalidFilename.into());
-        };
-        // The folder itself is too deep down; it has a short name while it is open.
-        let folder = File::open(folder)?;
-        let path = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
-        Ok(Self { path, _folder: Some(folder) })
-    }
-}
-
-/// Listens at a socket. The file appears only when somebody is there, so that nobody takes it for one
-/// that was left behind.
-fn listen(socket: &Path) -> std::io::Result<UnixListener> {
-    let fresh = socket.with_extension(format!("new-{}", std::process::id()));
-    match std::fs::remove_file(&fresh) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let address = Address::of(&fresh)?;
-    let listener = UnixListener::bind(&address.path)?;
-    let ready = std::fs::set_permissions(&fresh, Permissions::from_mode(0o600))
-        .and_then(|()| std::fs::rename(&fresh, socket));
-    if let Err(error) = ready {
-        let _ = std::fs::remove_file(&fresh);
-        return Err(error);
-    }
-    Ok(listener)
 }
 
 /// Takes clients, each in a task of its own, so that a reload keeps nobody waiting. What a client asked
@@ -293,13 +230,6 @@ async fn serve(stream: UnixStream, session: WeakSession, deadline: Duration) {
     let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
     // A client that does not take its answer has left.
     let _ = timeout(deadline, writer.write_all(format!("{answer}\n").as_bytes())).await;
-}
-
-/// The folder is closed to others; this is for file systems that do not know of users.
-fn is_same_user(stream: &UnixStream) -> bool {
-    // SAFETY: geteuid only returns a number.
-    let own = unsafe { libc::geteuid() };
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
 }
 
 fn parse(line: &[u8]) -> Result<Request, String> {
@@ -382,7 +312,7 @@ pub async fn survey(home: &Path) -> Survey {
     let mut asked = JoinSet::new();
     for socket in sockets(home) {
         asked.spawn(async move {
-            let file = identity(&socket);
+            let file = Identity::of(&socket);
             let answer = exchange(&socket, &Request::Hello).await;
             (socket, file, answer)
         });
@@ -393,10 +323,7 @@ pub async fn survey(home: &Path) -> Survey {
         match answer.and_then(|hello| introduced(&socket, hello)) {
             Ok(live) => survey.live.push(live),
             Err(ControlError::Unreachable { source, .. }) if is_nobody(&source) => {
-                if let (Ok(before), Ok(now)) = (file, identity(&socket))
-                    && before == now
-                    && std::fs::remove_file(&socket).is_ok()
-                {
+                if file.is_ok_and(|file| file.remove(&socket)) {
                     survey.removed.push(socket);
                 }
             }
@@ -412,15 +339,14 @@ pub async fn survey(home: &Path) -> Survey {
 /// Removes the sockets of processes that could not do it themselves.
 fn remove_dead(folder: &Path) {
     for socket in sockets_in(folder) {
-        let before = identity(&socket);
+        let file = Identity::of(&socket);
         let answer = Address::of(&socket)
             .and_then(|address| std::os::unix::net::UnixStream::connect(&address.path));
         if answer.is_err_and(|error| is_nobody(&error))
-            && let (Ok(before), Ok(now)) = (before, identity(&socket))
-            && before == now
+            && let Ok(file) = file
         {
             // Somebody else may have been quicker.
-            let _ = std::fs::remove_file(&socket);
+            file.remove(&socket);
         }
     }
 }
@@ -485,6 +411,8 @@ fn refusal(answer: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::session::SessionOptions;
 
@@ -574,7 +502,7 @@ mod tests {
     async fn what_a_dead_process_left_behind_is_removed() {
         let temp = tempfile::tempdir().unwrap();
         let folder = run_folder(temp.path());
-        make_private(&folder).unwrap();
+        private_socket::make_folder(&folder).unwrap();
         let left = folder.join("dead.sock");
         drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
         let survey = survey(temp.path()).await;
@@ -588,7 +516,7 @@ mod tests {
         let long = "i".repeat(200);
         let first = session(temp.path(), Some(&long));
         let guard = first.serve_control().unwrap();
-        assert!(guard.socket().as_os_str().len() <= MAX_SOCKET_PATH);
+        assert!(guard.socket().as_os_str().len() <= MAX_PATH_BYTES);
         assert_eq!(live(temp.path()).await[0].id, long);
 
         let deep = temp.path().join("d".repeat(120));

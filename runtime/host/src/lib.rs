@@ -22,6 +22,7 @@ pub mod limits;
 pub mod log_files;
 mod logs;
 pub mod manage;
+pub mod private_socket;
 mod registry;
 pub mod scaffold;
 pub mod session;

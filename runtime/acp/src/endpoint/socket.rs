@@ -1,13 +1,6 @@
 //! The socket side: MCP in lines, for the program that agents start which take no HTTP servers.
 
-use std::fs::DirBuilder;
-use std::fs::File;
-use std::fs::Permissions;
 use std::io::ErrorKind;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -18,6 +11,11 @@ use std::task::Poll;
 use rmcp::service::serve_server_with_ct;
 use rmcp::transport::TransportAdapterIdentity;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use tenon_host::private_socket;
+use tenon_host::private_socket::Address;
+use tenon_host::private_socket::Identity;
+use tenon_host::private_socket::SocketFile;
+use tenon_host::private_socket::is_same_user;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
@@ -36,90 +34,16 @@ use super::tools::Tools;
 /// The most clients at a time; more wait until they are accepted. An agent has one for each of its sessions.
 const MAX_CLIENTS: usize = 32;
 
-/// The longest path in the address of a socket, in bytes: `sun_path` has 108, the last one is zero.
-const MAX_SOCKET_PATH: usize = 107;
-
 /// What the file of a socket ends with. Not as those by which sessions are found: nobody asks here.
 const EXTENSION: &str = "mcp";
 
-/// What tells one file from another that later has its name.
-type Identity = (u64, u64);
-
-fn identity(path: &Path) -> std::io::Result<Identity> {
-    let file = std::fs::symlink_metadata(path)?;
-    Ok((file.dev(), file.ino()))
-}
-
-/// The file of a socket; it goes when this is dropped.
-pub(super) struct SocketFile {
-    path: PathBuf,
-    identity: Identity,
-}
-
-impl SocketFile {
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Takes the file away, if it is still ours.
-    pub(super) fn remove(&self) {
-        if identity(&self.path).is_ok_and(|found| found == self.identity) {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
-
-/// A path that fits into the address of a socket.
-pub(crate) struct Address {
-    /// The path.
-    pub(crate) path: PathBuf,
-    /// Open as long as the path leads through it.
-    _folder: Option<File>,
-}
-
-impl Address {
-    /// The address of a socket, however deep down it lies.
-    pub(crate) fn of(socket: &Path) -> std::io::Result<Self> {
-        if socket.as_os_str().len() <= MAX_SOCKET_PATH {
-            return Ok(Self { path: socket.to_owned(), _folder: None });
-        }
-        let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
-            return Err(ErrorKind::InvalidFilename.into());
-        };
-        // The folder has a short name while it is open.
-        let folder = File::open(folder)?;
-        let path = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
-        Ok(Self { path, _folder: Some(folder) })
-    }
-}
-
 /// Listens at a new socket in a folder that only the user can enter. What dead processes left there goes.
 pub(super) async fn listen(folder: &Path) -> std::io::Result<(UnixListener, SocketFile)> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    // It may have been there with other rights.
-    std::fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    private_socket::make_folder(folder)?;
     sweep(folder).await;
     let name = uuid::Uuid::new_v4().simple().to_string();
-    // Under a name of its own until somebody is there, so that nobody takes it for one that was left behind.
-    let fresh = folder.join(format!("{name}.new"));
     let path = folder.join(format!("{name}.{EXTENSION}"));
-    let listener = UnixListener::bind(&Address::of(&fresh)?.path)?;
-    let ready = std::fs::set_permissions(&fresh, Permissions::from_mode(0o600))
-        .and_then(|()| std::fs::rename(&fresh, &path))
-        .and_then(|()| identity(&path));
-    match ready {
-        Ok(identity) => Ok((listener, SocketFile { path, identity })),
-        Err(error) => {
-            let _ = std::fs::remove_file(&fresh);
-            Err(error)
-        }
-    }
+    private_socket::listen(&path, &folder.join(format!("{name}.new")))
 }
 
 /// Removes sockets at which nobody listens.
@@ -128,11 +52,11 @@ async fn sweep(folder: &Path) {
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let is_socket = |path: &PathBuf| path.extension().is_some_and(|it| it == EXTENSION);
     for path in paths.filter(is_socket).collect::<Vec<_>>() {
-        let (Ok(before), Ok(address)) = (identity(&path), Address::of(&path)) else { continue };
+        let (Ok(file), Ok(address)) = (Identity::of(&path), Address::of(&path)) else { continue };
         let connected = UnixStream::connect(&address.path).await;
         let is_dead = connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
-        if is_dead && identity(&path).is_ok_and(|now| now == before) {
-            let _ = std::fs::remove_file(&path);
+        if is_dead {
+            file.remove(&path);
         }
     }
 }
@@ -168,13 +92,6 @@ pub(super) async fn serve(listener: UnixListener, shared: Arc<Shared>) {
     let ending = async { while clients.join_next().await.is_some() {} };
     // The rest is dropped with the set.
     let _ = tokio::time::timeout(CLOSE_PATIENCE, ending).await;
-}
-
-/// The folder is closed to others; this is for file systems that do not know of users.
-fn is_same_user(stream: &UnixStream) -> bool {
-    // SAFETY: geteuid only returns a number.
-    let own = unsafe { libc::geteuid() };
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
 }
 
 /// One client that writes and reads lines, until it leaves. The calls it has running then have a few seconds
@@ -231,19 +148,6 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_the_user_can_reach_a_socket_and_it_goes_with_its_owner() {
-        let temp = tempfile::tempdir().unwrap();
-        let folder = temp.path().join("run");
-        std::fs::create_dir(&folder).unwrap();
-        let (_listener, file) = listen(&folder).await.unwrap();
-        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&folder), 0o700);
-        assert_eq!(mode(file.path()), 0o600);
-        drop(file);
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
-    }
-
-    #[tokio::test]
     async fn what_a_dead_process_left_behind_is_removed_and_nothing_else() {
         let temp = tempfile::tempdir().unwrap();
         let dead = temp.path().join(format!("dead.{EXTENSION}"));
@@ -254,16 +158,6 @@ mod tests {
         assert!(!dead.exists() && other.exists());
         let (_listener, second) = listen(temp.path()).await.unwrap();
         assert!(first.path().exists() && second.path().exists());
-    }
-
-    #[tokio::test]
-    async fn a_deep_folder_has_sockets_too() {
-        let temp = tempfile::tempdir().unwrap();
-        let folder = temp.path().join("d".repeat(120));
-        let (_listener, file) = listen(&folder).await.unwrap();
-        assert!(file.path().as_os_str().len() > MAX_SOCKET_PATH);
-        let address = Address::of(file.path()).unwrap();
-        UnixStream::connect(&address.path).await.unwrap();
     }
 
     #[tokio::test]
