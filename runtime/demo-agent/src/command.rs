@@ -28,13 +28,17 @@ pub(super) struct Finished {
 }
 
 /// Runs a command with `sh -c`. It ends with all its processes when it is done, or when the future is dropped.
-pub(super) async fn run(command: &str, cwd: &Path) -> io::Result<Finished> {
+pub(super) async fn run(
+    command: &str,
+    cwd: &Path,
+    environment: &[(String, String)],
+) -> io::Result<Finished> {
     let mut child = Command::new("sh")
         .arg("-c")
         .arg(command)
         .current_dir(cwd)
         .env_clear()
-        .envs(tenon_host::environment::of_host())
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -123,10 +127,15 @@ mod tests {
 
     use super::*;
 
+    async fn run_here(command: &str, cwd: &Path) -> io::Result<Finished> {
+        let environment: Vec<_> = std::env::vars().collect();
+        run(command, cwd, &environment).await
+    }
+
     #[tokio::test]
     async fn both_streams_and_the_exit_code_are_reported() {
         let temp = tempfile::tempdir().unwrap();
-        let done = run("echo out; echo err >&2; pwd; exit 3", temp.path()).await.unwrap();
+        let done = run_here("echo out; echo err >&2; pwd; exit 3", temp.path()).await.unwrap();
         assert_eq!(done.status.code(), Some(3));
         let here = temp.path().canonicalize().unwrap();
         for line in ["out", "err", here.to_str().unwrap()] {
@@ -138,7 +147,7 @@ mod tests {
     async fn what_a_command_leaves_running_ends_with_it() {
         let temp = tempfile::tempdir().unwrap();
         // Would wait for the end of its output, which the background process holds open.
-        let done = run("sleep 1000 & echo started", temp.path()).await.unwrap();
+        let done = run_here("sleep 1000 & echo started", temp.path()).await.unwrap();
         assert_eq!((done.output.as_str(), done.status.success()), ("started\n", true));
     }
 
@@ -159,7 +168,7 @@ mod tests {
         });
         let folder = temp.path().to_owned();
         let command = tokio::spawn(async move {
-            run("exec 3>pipe; echo running >&3; sleep 1000 & sleep 1000", &folder).await
+            run_here("exec 3>pipe; echo running >&3; sleep 1000 & sleep 1000", &folder).await
         });
         assert_eq!(is_running.await.unwrap(), "running\n");
         command.abort();
@@ -170,7 +179,7 @@ mod tests {
     async fn output_beyond_the_limit_is_cut_and_the_command_still_ends() {
         let temp = tempfile::tempdir().unwrap();
         let command = format!("head -c {} /dev/zero | tr '\\0' x", 2 * MOST_OUTPUT);
-        let done = run(&command, temp.path()).await.unwrap();
+        let done = run_here(&command, temp.path()).await.unwrap();
         assert_eq!(done.output.len(), MOST_OUTPUT + CUT.len());
         assert!(done.output.ends_with(CUT));
         assert!(done.status.success());

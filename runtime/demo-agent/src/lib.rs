@@ -397,7 +397,11 @@ impl DemoAgent {
     async fn open(&self, mut stored: Stored, cwd: PathBuf, servers: &[McpServer]) -> Arc<Live> {
         stored.lives += 1;
         stored.cwd.clone_from(&cwd);
-        let wanted = Wanted { http: !self.options.no_http, relist: !self.options.never_list };
+        let wanted = Wanted {
+            http: !self.options.no_http,
+            relist: !self.options.never_list,
+            environment: &self.options.environment,
+        };
         let servers = Servers::connect(wanted, servers, &cwd).await;
         let live = Arc::new(Live::new(stored, cwd, servers));
         self.keep(&live);

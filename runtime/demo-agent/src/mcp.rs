@@ -39,11 +39,13 @@ const CALL_ID: &str = "claudecode/toolUseId";
 
 /// What is wanted of servers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
     /// Whether they may be reached over HTTP.
     pub(super) http: bool,
     /// Whether their tools are listed again when they say that these have changed.
     pub(super) relist: bool,
+    /// The environment of those that are programs.
+    pub(super) environment: &'a [(String, String)],
 }
 
 /// The servers of a session.
@@ -55,7 +57,7 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Connects to each, all at once. One that fails is left out: a session without some tool is better than none.
-    pub(super) async fn connect(wanted: Wanted, given: &[McpServer], cwd: &Path) -> Self {
+    pub(super) async fn connect(wanted: Wanted<'_>, given: &[McpServer], cwd: &Path) -> Self {
         let mut connecting = Vec::new();
         for server in given {
             connecting
@@ -115,7 +117,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    async fn connect(server: &McpServer, wanted: Wanted, cwd: &Path) -> Result<Self, String> {
+    async fn connect(server: &McpServer, wanted: Wanted<'_>, cwd: &Path) -> Result<Self, String> {
         match server {
             McpServer::Http(_) if !wanted.http => Err("HTTP is not supported".to_owned()),
             McpServer::Http(http) => {
@@ -123,7 +125,7 @@ impl Server {
                 Self::over(&http.name, transport, wanted.relist).await
             }
             McpServer::Stdio(stdio) => {
-                let mut process = start(stdio, cwd).map_err(|error| {
+                let mut process = start(stdio, wanted.environment, cwd).map_err(|error| {
                     format!("{} cannot be started: {error}", stdio.command.display())
                 })?;
                 let (Some(stdout), Some(stdin)) = (process.stdout.take(), process.stdin.take())
@@ -202,11 +204,15 @@ fn http_config(server: &McpServerHttp) -> Result<StreamableHttpClientTransportCo
     Ok(config.custom_headers(headers))
 }
 
-fn start(server: &McpServerStdio, cwd: &Path) -> std::io::Result<Child> {
+fn start(
+    server: &McpServerStdio,
+    environment: &[(String, String)],
+    cwd: &Path,
+) -> std::io::Result<Child> {
     Command::new(&server.command)
         .args(&server.args)
         .env_clear()
-        .envs(tenon_host::environment::of_host())
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .envs(server.env.iter().map(|variable| (&variable.name, &variable.value)))
         .current_dir(cwd)
         .stdin(Stdio::piped())
@@ -381,7 +387,7 @@ mod tests {
         let cwd = std::env::temp_dir();
         let stdio = McpServer::Stdio(McpServerStdio::new("gone", "/no/such/program"));
         let http = McpServer::Http(McpServerHttp::new("web", "http://127.0.0.1:9/mcp"));
-        let wanted = Wanted { http: false, relist: true };
+        let wanted = Wanted { http: false, relist: true, environment: &[] };
         let servers = Servers::connect(wanted, &[stdio, http], &cwd).await;
         let described = servers.describe().await;
         assert!(described.starts_with("no tools\ngone: /no/such/program cannot be started"));

@@ -63,6 +63,8 @@ pub struct DemoOptions {
     pub slow: Duration,
     /// Where it keeps its sessions; `None`: below `$TENON_DEMO_STATE`, else `$TENON_HOME`, else `~/.tenon`.
     pub state: Option<PathBuf>,
+    /// The environment of what it starts: shell commands, and MCP servers that are programs.
+    pub environment: Vec<(String, String)>,
 }
 
 impl DemoOptions {

@@ -155,7 +155,7 @@ impl Turn {
             Directive::Prompt => prompt.whole.clone(),
             Directive::Tools => self.live.servers.describe().await,
             Directive::Cwd => self.live.cwd.display().to_string(),
-            Directive::Env(name) => variable(&name),
+            Directive::Env(name) => self.variable(&name),
             Directive::Permit { kind, title, input } => self.permit(&kind, title, input).await?,
             Directive::PermitTwice(title) => self.permit_twice(title).await?,
             Directive::UnknownRequest(method) => self.unknown_request(&method).await?,
@@ -320,13 +320,13 @@ impl Turn {
         }
         Ok(())
     }
-}
 
-/// The value of a variable that the program was started with.
-fn variable(name: &str) -> String {
-    let variables = tenon_host::environment::of_host();
-    let value = variables.into_iter().find(|(set, _)| set == name).map(|(_, value)| value);
-    value.unwrap_or_else(|| format!("{name} is not set"))
+    /// The value of a variable that the program was started with.
+    fn variable(&self, name: &str) -> String {
+        let mut variables = self.agent.options.environment.iter();
+        let value = variables.find(|(set, _)| set == name).map(|(_, value)| value.clone());
+        value.unwrap_or_else(|| format!("{name} is not set"))
+    }
 }
 
 fn title_of(text: &str) -> String {

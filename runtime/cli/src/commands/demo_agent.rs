@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tenon_demo_agent::DemoOptions;
 use tenon_demo_agent::serve;
+use tenon_host::environment;
 
 use crate::args::demo_agent::DemoAgentArgs;
 use crate::error::CliError;
@@ -31,6 +32,8 @@ fn options(demo: &DemoAgentArgs) -> DemoOptions {
         deaf: demo.deaf,
         slow: Duration::from_millis(demo.slow),
         state: None,
+        // This process has taken secrets and proxies out of its own.
+        environment: environment::of_host(),
     }
 }
 

@@ -113,8 +113,11 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
-        let options =
-            DemoOptions { state: Some(temp.path().join("state")), ..DemoOptions::default() };
+        let options = DemoOptions {
+            state: Some(temp.path().join("state")),
+            environment: std::env::vars().collect(),
+            ..DemoOptions::default()
+        };
         std::fs::create_dir(temp.path().join("work")).unwrap();
         Self { temp, seen: Arc::default(), options, choice: Some(PermissionOptionKind::AllowOnce) }
     }

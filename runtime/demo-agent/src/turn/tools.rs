@@ -108,7 +108,7 @@ impl Turn {
         let announced =
             ToolCall::new(self.live.next_call(), command).kind(ToolKind::Execute).raw_input(input);
         let work = async {
-            match command::run(command, &self.live.cwd).await {
+            match command::run(command, &self.live.cwd, &self.agent.options.environment).await {
                 Ok(finished) => {
                     let code = finished.status.code();
                     let output = json!({ "exitCode": code, "output": finished.output });
