@@ -3,13 +3,12 @@
 mod router;
 
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::Weak;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use serde_json::json;
 
@@ -209,8 +208,7 @@ impl RunningAgent {
     }
 
     fn current(&self) -> MutexGuard<'_, Current> {
-        // It is replaced as a whole.
-        self.0.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.current.lock()
     }
 
     /// What it answered to `initialize`.

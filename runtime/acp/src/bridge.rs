@@ -12,13 +12,12 @@ mod updates;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::OnceLock;
-use std::sync::PoisonError;
 use std::sync::Weak;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
@@ -150,12 +149,11 @@ impl Bridge {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the state whole, also one that panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn watches(&self) -> MutexGuard<'_, HashMap<String, ToolWatch>> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tools.lock()
     }
 
     /// The session, while there is one.

@@ -3,10 +3,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
@@ -375,7 +374,7 @@ impl Conversation {
             return;
         }
         let record = {
-            let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut record = self.record.lock();
             record.acp_session_id = Some(self.bridge.acp_id());
             record.updated = record::now();
             if let Some(title) = title.filter(|title| !title.is_empty())
@@ -399,7 +398,7 @@ impl Conversation {
                 && let Some(title) = event.data["title"].as_str()
             {
                 // Written with the end of the turn.
-                let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut record = record.lock();
                 record.title = Some(title.chars().take(MAX_TITLE).collect());
             }
         });

@@ -20,12 +20,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
@@ -259,7 +258,7 @@ impl Endpoint {
         self.shared.closing.cancel();
         self.socket.remove();
         let serving = {
-            let mut serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut serving = self.serving.lock();
             std::mem::take(&mut *serving)
         };
         for task in serving {

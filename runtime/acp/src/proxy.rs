@@ -23,11 +23,10 @@ mod voice;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::SessionOptions;
@@ -218,7 +217,7 @@ impl Proxy {
     ) -> Result<T, RpcError> {
         let (done, is_done) = oneshot::channel();
         {
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tasks = self.tasks.lock();
             while tasks.try_join_next().is_some() {}
             tasks.spawn(async move {
                 // Whoever asked may have gone.
@@ -241,8 +240,7 @@ impl Proxy {
         if !in_time {
             let _ = tokio::time::timeout(END_DEADLINE, ended).await;
         }
-        let mut tasks =
-            std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
         let finished = async { while tasks.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(END_DEADLINE, finished).await;
     }

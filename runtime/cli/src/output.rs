@@ -5,12 +5,12 @@ use std::io::IsTerminal;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
-use std::sync::Mutex;
 use std::sync::OnceLock;
 
 use anstream::AutoStream;
 use anstyle::AnsiColor;
 use anstyle::Style;
+use parking_lot::Mutex;
 use serde::Serialize;
 use tenon_host::Status;
 
@@ -40,7 +40,7 @@ pub fn claim_stdout() -> std::io::Result<()> {
 
 /// Writes to standard output.
 fn write(text: std::fmt::Arguments<'_>) -> std::io::Result<()> {
-    match OUT.get().and_then(|out| out.lock().ok()) {
+    match OUT.get().map(Mutex::lock) {
         Some(mut out) => out.write_fmt(text),
         None => anstream::stdout().write_fmt(text),
     }
@@ -48,7 +48,7 @@ fn write(text: std::fmt::Arguments<'_>) -> std::io::Result<()> {
 
 /// Standard output itself, for a protocol that has it to itself; nothing else may print then.
 pub fn protocol_stdout() -> std::io::Result<File> {
-    match OUT.get().and_then(|out| out.lock().ok()) {
+    match OUT.get().map(Mutex::lock) {
         Some(out) => out.as_inner().try_clone(),
         None => Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?)),
     }
@@ -61,7 +61,7 @@ pub fn stream(text: impl std::fmt::Display) -> std::io::Result<()> {
 
 /// Prints bytes as they are: what looks like a colour in them is left alone. An error if nobody reads them.
 pub fn stream_bytes(bytes: &[u8]) -> std::io::Result<()> {
-    match OUT.get().and_then(|out| out.lock().ok()) {
+    match OUT.get().map(Mutex::lock) {
         Some(out) => out.as_inner().write_all(bytes),
         None => std::io::stdout().write_all(bytes),
     }
@@ -69,7 +69,7 @@ pub fn stream_bytes(bytes: &[u8]) -> std::io::Result<()> {
 
 /// Whether somebody looks at standard output.
 pub fn is_terminal() -> bool {
-    match OUT.get().and_then(|out| out.lock().ok()) {
+    match OUT.get().map(Mutex::lock) {
         Some(out) => out.as_inner().is_terminal(),
         None => std::io::stdout().is_terminal(),
     }
@@ -78,7 +78,7 @@ pub fn is_terminal() -> bool {
 /// Puts lines in place of what is on the terminal, as many as fit. Where colours are not wanted they are
 /// left out; the cursor is moved in any case.
 pub fn redraw(lines: &[String]) {
-    let Some(mut out) = OUT.get().and_then(|out| out.lock().ok()) else { return };
+    let Some(mut out) = OUT.get().map(Mutex::lock) else { return };
     let rows = terminal_rows(out.as_inner());
     let _ = out.as_inner().write_all(HOME);
     for line in lines.iter().take(rows.saturating_sub(1)) {
@@ -100,7 +100,7 @@ const USUAL_SIZE: (usize, usize) = (24, 80);
 
 /// How many columns the terminal has.
 pub fn columns() -> usize {
-    let out = OUT.get().and_then(|out| out.lock().ok());
+    let out = OUT.get().map(Mutex::lock);
     out.map_or(USUAL_SIZE.1, |out| terminal_size(out.as_inner()).1)
 }
 

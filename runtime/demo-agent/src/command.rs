@@ -4,9 +4,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::process::Stdio;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
+use parking_lot::Mutex;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -55,7 +54,7 @@ pub(super) async fn run(
         status
     };
     let (status, (), ()) = tokio::join!(ending, collect(stdout, &kept), collect(stderr, &kept));
-    let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let kept = kept.into_inner();
     let mut output = String::from_utf8_lossy(&kept.bytes).into_owned();
     if kept.cut {
         output.push_str(CUT);
@@ -77,7 +76,7 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>, kept: &Mutex<Kept>) {
     while let Ok(read) = stream.read(&mut buffer).await
         && read > 0
     {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         let room = read.min(MOST_OUTPUT - kept.bytes.len());
         kept.bytes.extend_from_slice(&buffer[..room]);
         kept.cut |= room < read;

@@ -21,9 +21,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -77,6 +74,8 @@ use agent_client_protocol::v1::schema::SetSessionConfigOptionResponse;
 use agent_client_protocol::v1::schema::SetSessionModeRequest;
 use agent_client_protocol::v1::schema::SetSessionModeResponse;
 use agent_client_protocol::v1::schema::UnstructuredCommandInput;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
 use tokio::signal::unix::SignalKind;
@@ -242,7 +241,7 @@ impl DemoAgent {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Live>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     fn session(&self, id: &SessionId) -> Result<Arc<Live>, Error> {

@@ -1,9 +1,6 @@
 //! A session that is open: where it works, what it has been set to, and its turn.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -14,6 +11,8 @@ use agent_client_protocol::v1::schema::SessionId;
 use agent_client_protocol::v1::schema::SessionMode;
 use agent_client_protocol::v1::schema::SessionModeState;
 use agent_client_protocol::v1::schema::ToolKind;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::mcp::Servers;
@@ -92,7 +91,7 @@ impl Live {
 
     /// What changes in it. Let go of it before waiting for anything.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Begins a turn; `None` if there is one already.
@@ -117,7 +116,7 @@ impl Live {
     }
 
     fn turn(&self) -> MutexGuard<'_, Option<CancellationToken>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.lock()
     }
 
     /// An id for a tool call, not used before in this conversation: not even by a process that ended in the middle

@@ -280,7 +280,7 @@ mod tests {
     /// that was listed, and one that never answers.
     #[derive(Clone, Default)]
     struct Changing {
-        tools: Arc<std::sync::Mutex<Vec<&'static str>>>,
+        tools: Arc<parking_lot::Mutex<Vec<&'static str>>>,
         listed: Arc<Notify>,
         cancelled: Arc<Notify>,
     }
@@ -297,7 +297,7 @@ mod tests {
             _request: Option<PaginatedRequestParams>,
             _context: RequestContext<RoleServer>,
         ) -> Result<ListToolsResult, ErrorData> {
-            let names = self.tools.lock().unwrap().clone();
+            let names = self.tools.lock().clone();
             let tools =
                 names.into_iter().map(|name| Tool::new(name, "A tool", Arc::new(Map::new())));
             self.listed.notify_one();
@@ -311,7 +311,7 @@ mod tests {
         ) -> Result<CallToolResponse, ErrorData> {
             let text = match &*request.name {
                 "grow" => {
-                    self.tools.lock().unwrap().push("new");
+                    self.tools.lock().push("new");
                     context.peer.notify_tool_list_changed().await.unwrap();
                     self.listed.notified().await;
                     "grown".to_owned()
@@ -329,7 +329,7 @@ mod tests {
 
     async fn connected(relist: bool) -> (Changing, Server, RunningService<RoleServer, Changing>) {
         let handler = Changing::default();
-        handler.tools.lock().unwrap().extend(["echo", "grow", "hang"]);
+        handler.tools.lock().extend(["echo", "grow", "hang"]);
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (server, serving) =
             tokio::join!(Server::over("ext", ours, relist), serve_server(handler.clone(), theirs));

@@ -63,7 +63,7 @@ async fn an_allowed_command_runs_in_the_sessions_directory() {
     assert_eq!(stage.seen.result()["content"][0]["content"]["text"], "hello\n");
     assert_eq!(std::fs::read_to_string(stage.cwd().join("made")).unwrap(), "hello\n");
     assert_eq!(stage.seen.said(), "it was: hello\n");
-    let asked = stage.seen.asked.lock().unwrap().clone();
+    let asked = stage.seen.asked.lock().clone();
     let announced = &stage.seen.updates("tool_call")[0];
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["toolCall"]["toolCallId"], announced["toolCallId"]);
@@ -85,7 +85,7 @@ async fn what_is_always_allowed_is_asked_once() {
     let stage = Stage { choice: Some(PermissionOptionKind::AllowAlways), ..Stage::new() };
     stage.prompt("@run true\n@run true\n@write a.txt x").await;
     // Running is allowed, writing is another matter.
-    assert_eq!(stage.seen.asked.lock().unwrap().len(), 2);
+    assert_eq!(stage.seen.asked.lock().len(), 2);
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn files_are_written_changed_and_read() {
     let ends: Vec<_> = stage.seen.statuses().into_iter().filter(|s| s.ends_with("ed")).collect();
     assert_eq!(ends, ["completed", "completed", "completed", "failed", "failed"]);
     // Reading needs nobody's permission.
-    assert_eq!(stage.seen.asked.lock().unwrap().len(), 3);
+    assert_eq!(stage.seen.asked.lock().len(), 3);
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn the_mode_decides_whether_anybody_is_asked() {
     story.await.unwrap();
     assert!(cwd.join("bypassed").exists() && cwd.join("asked").exists());
     assert!(!cwd.join("planned").exists());
-    assert_eq!(stage.seen.asked.lock().unwrap().len(), 1);
+    assert_eq!(stage.seen.asked.lock().len(), 1);
     assert_eq!(stage.seen.updates("current_mode_update")[0]["currentModeId"], "default");
 }
 
@@ -202,9 +202,9 @@ async fn a_cancelled_question_ends_the_turn() {
     let story = stage.play(async |cx| {
         let session = open(&cx, &cwd).await?;
         let cancelling = async {
-            stage.seen.until(|seen| !seen.unanswered.lock().unwrap().is_empty()).await;
+            stage.seen.until(|seen| !seen.unanswered.lock().is_empty()).await;
             cx.send_notification(CancelNotification::new(session.clone()))?;
-            let responder = stage.seen.unanswered.lock().unwrap().remove(0);
+            let responder = stage.seen.unanswered.lock().remove(0);
             let cancelled = RequestPermissionOutcome::Cancelled;
             responder.respond(RequestPermissionResponse::new(cancelled))
         };
@@ -386,7 +386,7 @@ async fn a_client_that_does_not_know_what_is_asked_of_it_is_quoted() {
     assert!(said.starts_with("_demo/what: error -32601: "), "{said}");
     assert_eq!(said.matches("error -32601").count(), 2, "{said}");
     assert!(said.contains("permission: allow_once, allow_once\npermission: allow_once"), "{said}");
-    let asked = stage.seen.asked.lock().unwrap().clone();
+    let asked = stage.seen.asked.lock().clone();
     assert_eq!(asked[0]["toolCall"]["toolCallId"], asked[1]["toolCall"]["toolCallId"]);
     assert_eq!(asked[2]["toolCall"]["rawInput"], json!({ "a": 1 }));
 }

@@ -7,8 +7,6 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -19,6 +17,8 @@ use agent_client_protocol::UntypedMessage;
 use agent_client_protocol::v1::ConnectionTo;
 use futures::Sink;
 use futures::Stream;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use serde_json::json;
 use tokio::io::AsyncBufReadExt;
@@ -68,8 +68,8 @@ impl Outlet {
         }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<u64, oneshot::Sender<()>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<()>>> {
+        self.waiting.lock()
     }
 }
 

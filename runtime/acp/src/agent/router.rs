@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::Weak;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use serde_json::json;
 use tokio::runtime::Handle;
@@ -57,8 +56,7 @@ impl Router {
     }
 
     fn routes(&self) -> MutexGuard<'_, Routes> {
-        // Every statement leaves the routes whole, also one that panics.
-        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.routes.lock()
     }
 
     /// A session is being opened, until the answer is dropped.

@@ -1,14 +1,14 @@
 //! Tool calls of the agent: seen as they go by, told to extensions before and after, once each.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::OnceLock;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::future::Shared;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Permission;
@@ -86,7 +86,7 @@ impl ToolWatch {
 
     /// Adds what an update says.
     fn learn(&self, update: &Value) {
-        let mut call = self.0.call.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut call = self.0.call.lock();
         let Some(fields) = update.as_object() else { return };
         if let (Some(title), None) = (fields.get("title"), call.get(vocabulary::FIRST_TITLE)) {
             call[vocabulary::FIRST_TITLE] = title.clone();
@@ -108,17 +108,17 @@ impl ToolWatch {
 
     /// What is known of the call.
     pub fn call(&self) -> Value {
-        self.0.call.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.call.lock().clone()
     }
 
     /// Whether it is about this. Whoever asks first says what it is about.
     fn is_about(&self, subject: Subject) -> bool {
-        let mut about = self.0.about.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut about = self.0.about.lock();
         *about.get_or_insert_with(|| subject.clone()) == subject
     }
 
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.0.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.0.progress.lock()
     }
 
     /// It may not be done, and is over with that: nothing can follow but the agent's own words for it.
@@ -508,7 +508,7 @@ pub(super) mod stage {
                 if let Some(what) = event.kind.strip_prefix("tool.execution_") {
                     let about = &event.data["arguments"]["command"];
                     let about = about.as_str().or(event.data["error"]["message"].as_str());
-                    seen.lock().unwrap().push(format!("{what} {}", about.unwrap_or_default()));
+                    seen.lock().push(format!("{what} {}", about.unwrap_or_default()));
                 }
             });
             Self { bridge, session, root, events, _temp: temp }
@@ -516,7 +516,7 @@ pub(super) mod stage {
 
         /// The beginnings of tool calls with their commands, and the ends with what went wrong, so far.
         pub fn events(&self) -> Vec<String> {
-            self.events.lock().unwrap().clone()
+            self.events.lock().clone()
         }
 
         /// Waits until there are so many.

@@ -18,11 +18,10 @@ use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
@@ -130,7 +129,7 @@ impl Terminals {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+        self.state.lock()
     }
 
     /// Starts a command; the name of its terminal. Must be called inside a tokio runtime.
@@ -164,7 +163,7 @@ impl Terminals {
             let exit = terminal.exit.borrow().clone();
             (exit, terminal.output.clone())
         })?;
-        let (text, truncated) = lock(&output).text(exit.is_some());
+        let (text, truncated) = output.lock().text(exit.is_some());
         let mut answer = json!({ "output": text, "truncated": truncated });
         if let Some(exit) = exit {
             answer["exitStatus"] = json!(exit);
@@ -220,10 +219,6 @@ async fn end(terminals: impl IntoIterator<Item = Terminal>) {
 
 fn unknown(id: &str) -> RpcError {
     RpcError::new(RpcError::RESOURCE_NOT_FOUND, format!("there is no terminal `{id}`"))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How a command ended; nothing is known about one that somebody else took care of.
@@ -379,7 +374,7 @@ impl Pump {
             tokio::select! {
                 read = self.pipe.read(&mut buffer), if open => match read {
                     Ok(0) | Err(_) => open = false,
-                    Ok(count) => lock(&self.output).push(&buffer[..count]),
+                    Ok(count) => self.output.lock().push(&buffer[..count]),
                 },
                 exit = &mut self.ended, if running => {
                     running = false;
@@ -387,7 +382,7 @@ impl Pump {
                     for _ in 0..LAST_READS {
                         match self.direct.read(&mut buffer) {
                             Ok(0) | Err(_) => break,
-                            Ok(count) => lock(&self.output).push(&buffer[..count]),
+                            Ok(count) => self.output.lock().push(&buffer[..count]),
                         }
                     }
                     self.tell_exit.send_replace(Some(exit.unwrap_or_default()));

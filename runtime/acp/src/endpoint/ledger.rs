@@ -2,13 +2,12 @@
 //! MCP; some say in both places which call it is, with others it has to be told from the name and the arguments.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -127,8 +126,7 @@ impl CallLedger {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the state whole, also one that panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

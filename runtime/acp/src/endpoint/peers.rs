@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use rmcp::transport::streamable_http_server::SessionId;
 use tokio::sync::mpsc;
 use tokio::sync::watch;
@@ -108,8 +107,7 @@ impl Peers {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the state whole, also one that panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Changes what is known, and wakes whoever waits for it.

@@ -1,10 +1,10 @@
 //! The endpoint as clients see it: rmcp's own client over HTTP and lines, and requests written by hand.
 
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::ClientLifecycleMode;
 use rmcp::ClientServiceExt;
@@ -198,7 +198,7 @@ impl ClientHandler for Relisting {
     async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
         self.told.happens();
         self.may_list.wait().await;
-        self.log.lock().unwrap().push("listed");
+        self.log.lock().push("listed");
         context.peer.list_tools(None).await.unwrap();
     }
 }
@@ -406,7 +406,7 @@ async fn change_during_a_call(
     client.list_tools(None).await.unwrap();
     let call = async {
         client.call_tool(asking()).await.unwrap();
-        relisting.log.lock().unwrap().push("answered");
+        relisting.log.lock().push("answered");
     };
     let events = async {
         world.person.asked.wait().await;
@@ -417,7 +417,7 @@ async fn change_during_a_call(
         relisting.may_list.happens();
     };
     tokio::join!(call, events);
-    assert_eq!(*relisting.log.lock().unwrap(), ["listed", "answered"]);
+    assert_eq!(*relisting.log.lock(), ["listed", "answered"]);
     client.cancel().await.unwrap();
 }
 
@@ -526,13 +526,13 @@ async fn a_call_has_the_id_under_which_the_agent_announced_it() {
     let seen = ids.clone();
     world.session.tap(move |event| {
         if event.kind == "tool.execution_start" {
-            seen.lock().unwrap().push(event.data["toolCallId"].clone());
+            seen.lock().push(event.data["toolCallId"].clone());
         }
     });
     let args = Value::Object(listing().arguments.unwrap());
     world.endpoint.calls().announce("extensions_manage", Some(&args), "acp-1");
     world.lines(()).await.call_tool(listing()).await.unwrap();
-    assert_eq!(*ids.lock().unwrap(), ["acp-1"]);
+    assert_eq!(*ids.lock(), ["acp-1"]);
 }
 
 #[tokio::test]

@@ -2,12 +2,11 @@
 //! what the agent sends.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::OnceLock;
-use std::sync::PoisonError;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
@@ -179,8 +178,7 @@ impl ClientFront {
     }
 
     fn permitted(&self) -> MutexGuard<'_, HashSet<String>> {
-        // Every statement leaves the set whole, also one that panics.
-        self.permitted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.permitted.lock()
     }
 }
 
@@ -239,7 +237,7 @@ impl Front for ClientFront {
     async fn show_canvas(&self, canvas: &OpenCanvas) {
         let Some(url) = &canvas.url else { return };
         let page = (canvas.instance_id.clone(), url.clone());
-        let is_new = self.shown.lock().unwrap_or_else(PoisonError::into_inner).insert(page);
+        let is_new = self.shown.lock().insert(page);
         if !is_new {
             return;
         }
@@ -252,7 +250,7 @@ impl Front for ClientFront {
 
     async fn close_canvas(&self, instance: &str) {
         // Opened again, it is shown again.
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.lock();
         shown.retain(|(shown, _)| shown != instance);
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
+
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 
 use super::ids;
 use super::live::LiveSession;
@@ -28,8 +28,7 @@ struct State {
 
 impl Sessions {
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the state whole, also one that panics.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The session that the client calls so.

@@ -7,12 +7,10 @@
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::json;
 use tokio::io::AsyncRead;
@@ -208,10 +206,6 @@ enum Admission {
     Twice,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
     /// Nothing more is read or queued, and nobody waits for an answer any more.
     fn end(&self) {
@@ -223,7 +217,7 @@ impl Shared {
             open
         });
         let waiting = {
-            let mut calls = lock(&self.calls);
+            let mut calls = self.calls.lock();
             calls.closed = true;
             std::mem::take(&mut calls.waiting)
         };
@@ -238,7 +232,7 @@ impl Shared {
     }
 
     fn register(&self, waiter: Waiter) -> Result<u64, RpcError> {
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         if calls.closed {
             return Err(RpcError::closed());
         }
@@ -250,7 +244,7 @@ impl Shared {
 
     /// Hands an answer to whoever waits for it; whether one was expected.
     fn answer(&self, id: &Value, result: Result<Value, RpcError>) -> bool {
-        let expected = id.as_u64().and_then(|id| lock(&self.calls).waiting.remove(&id));
+        let expected = id.as_u64().and_then(|id| self.calls.lock().waiting.remove(&id));
         let Some(waiter) = expected else { return false };
         if let Some(waiter) = waiter {
             // Somebody who has just stopped waiting misses nothing.
@@ -274,13 +268,13 @@ impl Shared {
 
     /// Ends the work on a request of the other side; one that has its answer is left alone.
     fn cancel_theirs(&self, id: &Value) {
-        if let Some(cancelled) = lock(&self.open).get(id) {
+        if let Some(cancelled) = self.open.lock().get(id) {
             cancelled.notify_one();
         }
     }
 
     fn admit(&self, id: &Value, most: usize) -> Admission {
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if open.contains_key(id) {
             return Admission::Twice;
         }
@@ -304,7 +298,7 @@ struct Call<'a> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         let waiter = {
-            let mut calls = lock(&self.shared.calls);
+            let mut calls = self.shared.calls.lock();
             if self.sent {
                 // Its answer may still come and is then no surprise.
                 calls.waiting.get_mut(&self.id).and_then(Option::take)
@@ -423,7 +417,7 @@ async fn serve(
     // It counts as open until there is room for its answer: who does not take answers cannot ask for more
     // and more. From then on its id may be used again.
     let Ok(room) = shared.out.reserve().await else { return };
-    lock(&shared.open).remove(&id);
+    shared.open.lock().remove(&id);
     room.send(Outgoing::Response { id, result });
 }
 
@@ -464,7 +458,7 @@ async fn write(
     for message in unsent {
         if let Outgoing::Request { id, .. } = message {
             // It did not go out, so it will not be answered.
-            lock(&shared.calls).waiting.remove(&id);
+            shared.calls.lock().waiting.remove(&id);
         }
     }
     if written.is_err() {

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use tenon_host::front::Decision;
 use tenon_host::front::Elicitation;
@@ -78,8 +77,7 @@ impl TerminalFront {
     }
 
     fn allowed(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
-        // Every statement leaves it whole, also one that panics.
-        self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.allowed.lock()
     }
 }
 

@@ -7,11 +7,10 @@ use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use anstyle::Style;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 
 use crate::output;
 use crate::output::DIM;
@@ -38,8 +37,7 @@ struct Screen {
 }
 
 fn lock() -> MutexGuard<'static, Screen> {
-    // Every statement leaves it whole, also one that panics.
-    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+    SCREEN.lock()
 }
 
 /// Whether somebody is there who can be asked: standard input and error are a terminal that can move its

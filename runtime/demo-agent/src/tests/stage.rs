@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use agent_client_protocol::Agent;
@@ -26,6 +25,7 @@ use agent_client_protocol::v1::schema::SelectedPermissionOutcome;
 use agent_client_protocol::v1::schema::SessionId;
 use agent_client_protocol::v1::schema::SessionNotification;
 use agent_client_protocol::v1::schema::StopReason;
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::json;
 use tempfile::TempDir;
@@ -56,7 +56,7 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn updates(&self, kind: &str) -> Vec<Value> {
-        let updates = self.updates.lock().unwrap();
+        let updates = self.updates.lock();
         updates.iter().filter(|update| update["sessionUpdate"] == kind).cloned().collect()
     }
 
@@ -72,7 +72,7 @@ impl Seen {
 
     /// The states that tool calls went through.
     pub(super) fn statuses(&self) -> Vec<String> {
-        let updates = self.updates.lock().unwrap();
+        let updates = self.updates.lock();
         let of_tools = updates.iter().filter(|update| {
             update["sessionUpdate"] == "tool_call" || update["sessionUpdate"] == "tool_call_update"
         });
@@ -96,8 +96,8 @@ impl Seen {
     }
 
     pub(super) fn forget(&self) {
-        self.updates.lock().unwrap().clear();
-        self.asked.lock().unwrap().clear();
+        self.updates.lock().clear();
+        self.asked.lock().clear();
     }
 }
 
@@ -137,7 +137,7 @@ impl Stage {
             let seen = self.seen.clone();
             async move |notification: SessionNotification, _cx: ConnectionTo<Agent>| {
                 let update = serde_json::to_value(&notification.update).unwrap();
-                seen.updates.lock().unwrap().push(update);
+                seen.updates.lock().push(update);
                 seen.more.notify_waiters();
                 Ok::<(), Error>(())
             }
@@ -147,9 +147,9 @@ impl Stage {
             async move |request: RequestPermissionRequest,
                         responder: Responder<RequestPermissionResponse>,
                         _cx: ConnectionTo<Agent>| {
-                seen.asked.lock().unwrap().push(serde_json::to_value(&request).unwrap());
+                seen.asked.lock().push(serde_json::to_value(&request).unwrap());
                 let Some(choice) = choice else {
-                    seen.unanswered.lock().unwrap().push(responder);
+                    seen.unanswered.lock().push(responder);
                     seen.more.notify_waiters();
                     return Ok::<(), Error>(());
                 };

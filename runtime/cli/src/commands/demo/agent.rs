@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tenon_acp::conversation::Conversation;
 use tenon_host::Session;
@@ -46,7 +45,7 @@ impl DemoAgent {
         let told: Arc<Mutex<Told>> = Arc::default();
         let (tapped, shown_root) = (told.clone(), root.clone());
         conversation.session().tap(move |event| {
-            let mut told = tapped.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut told = tapped.lock();
             if told.listening {
                 show(timeline, &shown_root, &mut told, event);
             }
@@ -64,8 +63,7 @@ impl DemoAgent {
 
     /// Gives the agent a prompt; what its tools gave, in their order, and what it said.
     pub async fn ask(&self, prompt: &str) -> (Vec<Result<String, String>>, Vec<String>) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) =
-            Told { listening: true, ..Told::default() };
+        *self.told.lock() = Told { listening: true, ..Told::default() };
         let end = self.conversation.prompt(Message::new(prompt)).await;
         match end {
             Ok(TurnEnd::Ended(_)) => {}
@@ -73,7 +71,7 @@ impl DemoAgent {
             Ok(other) => self.timeline.say(&format!("{RED}{other:?}{RED:#}")),
             Err(error) => self.timeline.say(&format!("{RED}{error}{RED:#}")),
         }
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         told.listening = false;
         (std::mem::take(&mut told.results), std::mem::take(&mut told.said))
     }

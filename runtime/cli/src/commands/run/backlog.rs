@@ -9,11 +9,10 @@
 use std::collections::VecDeque;
 use std::io::Error;
 use std::io::ErrorKind;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
+use parking_lot::Condvar;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use serde_json::Value;
 use tenon_host::events::Event;
 use tokio::sync::Notify;
@@ -65,8 +64,7 @@ impl Backlog {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the state whole, also one that panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds an event, as soon as there is room. After [`Backlog::hurry`] nobody waits for room, and what is not recorded
@@ -80,8 +78,8 @@ impl Backlog {
         let is_full = |state: &mut State| {
             state.bytes >= self.limit && state.problem.is_none() && !state.hurried
         };
-        let waited = self.taken.wait_while(self.lock(), is_full);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.taken.wait_while(&mut state, is_full);
         if state.problem.is_some() || state.closed || (state.hurried && event.ephemeral) {
             return;
         }
@@ -93,8 +91,8 @@ impl Backlog {
     /// The next events in order, once there are any; `None` when the last was taken.
     pub fn take(&self) -> Option<Vec<Event>> {
         let is_empty = |state: &mut State| state.events.is_empty() && !state.closed;
-        let waited = self.arrived.wait_while(self.lock(), is_empty);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.arrived.wait_while(&mut state, is_empty);
         let mut batch = Vec::new();
         let mut taken = 0;
         while taken < BATCH_BYTES
