@@ -15,6 +15,7 @@ use std::io::Read;
 use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
+use std::os::fd::BorrowedFd;
 use std::os::fd::FromRawFd;
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
@@ -24,6 +25,24 @@ use std::process::Command;
 use std::process::ExitCode;
 use std::time::Duration;
 use std::time::Instant;
+
+use rustix::event::PollFd;
+use rustix::event::PollFlags;
+use rustix::event::Timespec;
+use rustix::event::poll;
+use rustix::io::Errno;
+use rustix::io::FdFlags;
+use rustix::io::fcntl_setfd;
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::WaitOptions;
+use rustix::process::getpid;
+use rustix::process::kill_process_group;
+use rustix::process::setsid;
+use rustix::process::test_kill_process_group;
+use rustix::process::wait;
+use rustix::stdio::dup2_stdin;
+use rustix::stdio::dup2_stdout;
 
 pub use self::line::Lifeline;
 pub use self::line::Order;
@@ -78,10 +97,11 @@ pub fn command(tenon: &Path, program: &Path, args: &[String]) -> io::Result<(Com
     unsafe {
         command.pre_exec(move || {
             // Only this process shall have it; everybody else's copy closes by itself.
-            check(libc::fcntl(descriptor, libc::F_SETFD, 0))?;
+            fcntl_setfd(BorrowedFd::borrow_raw(descriptor), FdFlags::empty())?;
             // Without a terminal: what would ask a person there fails instead of being stopped for ever,
             // and an interrupt is ours to handle.
-            check(libc::setsid())
+            setsid()?;
+            Ok(())
         });
     }
     Ok((command, Handover { lifeline, _theirs: theirs }))
@@ -125,7 +145,7 @@ struct Guard<'a> {
     is_line_open: bool,
     signals: Signals,
     /// The agent's process and its group.
-    agent: i32,
+    agent: Pid,
     /// How it ended, as the system puts it.
     ended: Option<i32>,
     /// Whether orphans below us become our children.
@@ -147,7 +167,7 @@ impl<'a> Guard<'a> {
     fn start(line: &'a UnixStream, program: &OsStr, args: &[OsString]) -> io::Result<Self> {
         let signals = Signals::take()?;
         let is_reaper = become_reaper();
-        let (guard, descriptor) = (std::process::id().cast_signed(), line.as_raw_fd());
+        let (guard, descriptor) = (getpid(), line.as_raw_fd());
         let mut command = Command::new(program);
         command.args(args).process_group(0);
         // The program may have taken secrets out of its own environment when it began.
@@ -165,7 +185,7 @@ impl<'a> Guard<'a> {
         }
         let child = command.spawn()?;
         // Waited for together with the orphans.
-        let agent = child.id().cast_signed();
+        let agent = Pid::from_child(&child);
         let_go();
         Ok(Self {
             line,
@@ -203,7 +223,7 @@ impl<'a> Guard<'a> {
                         report(self.line, &Report::Ended(ended));
                         return ended;
                     }
-                    self.signal_all(libc::SIGKILL);
+                    self.signal_all(Signal::KILL);
                 }
             }
             self.wait();
@@ -219,7 +239,7 @@ impl<'a> Guard<'a> {
         let soon = now + LEFTOVER_GRACE;
         match self.phase {
             Phase::Watching => {
-                self.signal_all(libc::SIGTERM);
+                self.signal_all(Signal::TERM);
                 self.phase = Phase::Asked { kill_at: soon };
             }
             Phase::Asked { kill_at } => self.phase = Phase::Asked { kill_at: kill_at.min(soon) },
@@ -230,14 +250,14 @@ impl<'a> Guard<'a> {
     /// Asks everybody to end, and gives them some time for it.
     fn ask_to_end(&mut self) {
         if self.phase == Phase::Watching {
-            self.signal_all(libc::SIGTERM);
+            self.signal_all(Signal::TERM);
             self.phase = Phase::Asked { kill_at: Instant::now() + TERM_GRACE };
         }
     }
 
     fn kill(&mut self) {
         if !matches!(self.phase, Phase::Killing { .. }) {
-            self.signal_all(libc::SIGKILL);
+            self.signal_all(Signal::KILL);
             self.phase = Phase::Killing { give_up_at: Instant::now() + KILL_PATIENCE };
         }
     }
@@ -255,7 +275,7 @@ impl<'a> Guard<'a> {
                     for order in bytes[..count].iter().filter_map(|byte| Order::of(*byte)) {
                         match order {
                             // When to kill is said as well, or the line closes.
-                            Order::Terminate => self.signal_all(libc::SIGTERM),
+                            Order::Terminate => self.signal_all(Signal::TERM),
                             Order::Kill => self.kill(),
                         }
                     }
@@ -271,33 +291,31 @@ impl<'a> Guard<'a> {
     }
 
     /// Sends a signal to the group at once, then to everybody who has left it; to nobody twice.
-    fn signal_all(&self, signal: libc::c_int) {
-        // SAFETY: kill takes two integers. A group's number is not given away as long as it has members; an
-        // empty one's could be somebody else's only if numbers came round within this moment.
-        unsafe { libc::kill(-self.agent, signal) };
+    fn signal_all(&self, signal: Signal) {
+        // A group's number is not given away as long as it has members; an empty one's could be somebody else's
+        // only if numbers came round within this moment.
+        let _ = kill_process_group(self.agent, signal);
         for process in tree::below(std::process::id().cast_signed()) {
-            if process.group != self.agent {
+            if process.group != self.agent.as_raw_pid() {
                 process.signal(signal);
             }
         }
     }
 
     fn has_group(&self) -> bool {
-        // SAFETY: kill takes two integers; nothing is sent.
-        unsafe { libc::kill(-self.agent, 0) == 0 }
+        test_kill_process_group(self.agent).is_ok()
     }
 
     /// Takes note of everybody who has ended; says whether nobody is left.
     fn reap(&mut self) -> bool {
         loop {
-            let mut status = 0;
-            // SAFETY: waitpid writes one integer, which is ours.
-            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-                0 => return false,
-                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                -1 => return true,
-                process if process == self.agent => self.ended = Some(status),
-                _ => {}
+            match wait(WaitOptions::NOHANG) {
+                Ok(None) => return false,
+                Ok(Some((process, status))) if process == self.agent => {
+                    self.ended = Some(status.as_raw());
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Err(_) => return true,
             }
         }
     }
@@ -319,19 +337,14 @@ impl<'a> Guard<'a> {
             }
             patience => patience,
         };
-        let timeout = patience.map_or(-1, |patience| {
-            // Rounded up, so as not to come back too early again and again.
-            i32::try_from(patience.as_millis() + 1).unwrap_or(i32::MAX)
-        });
-        // A line that is closed would be ready all the time; poll skips what is negative.
-        let line = if self.is_line_open { self.line.as_raw_fd() } else { -1 };
-        let mut waiting = [self.signals.as_raw_fd(), line].map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        // SAFETY: two structures, which are ours. Being interrupted is as good as a signal's byte.
-        unsafe { libc::poll(waiting.as_mut_ptr(), 2, timeout) };
+        // No patience is so long that it does not fit.
+        let timeout = patience.and_then(|patience| Timespec::try_from(patience).ok());
+        let mut waiting =
+            [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(self.line, PollFlags::IN)];
+        // A line that is closed would be ready all the time.
+        let waiting = if self.is_line_open { &mut waiting[..] } else { &mut waiting[..1] };
+        // Being interrupted is as good as a signal's byte.
+        let _ = poll(waiting, timeout.as_ref());
     }
 }
 
@@ -340,8 +353,8 @@ fn take_line(descriptor: RawFd) -> io::Result<UnixStream> {
     if descriptor <= libc::STDERR_FILENO {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: fcntl with this command takes integers, and fails if the descriptor is not open.
-    check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    // SAFETY: it is only asked about, which fails if it is not open.
+    fcntl_setfd(unsafe { BorrowedFd::borrow_raw(descriptor) }, FdFlags::CLOEXEC)?;
     // SAFETY: it is open, and whoever started us has made it for this.
     let line = unsafe { UnixStream::from_raw_fd(descriptor) };
     line.set_nonblocking(true)?;
@@ -356,21 +369,19 @@ fn report(mut line: &UnixStream, report: &Report) {
 /// Makes orphans below this process its children.
 fn become_reaper() -> bool {
     #[cfg(target_os = "linux")]
-    // SAFETY: prctl with this command takes integers.
-    let done = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 };
+    let done = rustix::process::set_child_subreaper(Some(getpid())).is_ok();
     #[cfg(not(target_os = "linux"))]
     let done = false;
     done
 }
 
 /// Makes the calling process end with its parent, the guard: a guard can be killed like anybody.
-fn die_with(guard: i32) -> io::Result<()> {
+fn die_with(guard: Pid) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    // SAFETY: these calls take integers or nothing.
-    unsafe {
-        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0))?;
-        if libc::getppid() != guard {
-            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        if rustix::process::getppid() != Some(guard) {
+            return Err(Errno::SRCH.into());
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -380,15 +391,16 @@ fn die_with(guard: i32) -> io::Result<()> {
 
 /// Lets go of the agent's input and output, whose end would not be seen otherwise, and of its directory.
 fn let_go() {
-    let null = std::fs::File::options().read(true).write(true).open("/dev/null");
-    for stream in [libc::STDIN_FILENO, libc::STDOUT_FILENO] {
-        // SAFETY: these calls take integers. Nobody reads or writes these streams any more.
-        unsafe {
-            match &null {
-                Ok(null) => libc::dup2(null.as_raw_fd(), stream),
-                Err(_) => libc::close(stream),
-            };
+    match std::fs::File::options().read(true).write(true).open("/dev/null") {
+        Ok(null) => {
+            let _ = dup2_stdin(&null);
+            let _ = dup2_stdout(&null);
         }
+        // SAFETY: nobody reads or writes these streams any more.
+        Err(_) => unsafe {
+            rustix::io::close(libc::STDIN_FILENO);
+            rustix::io::close(libc::STDOUT_FILENO);
+        },
     }
     // A directory that somebody is in cannot be unmounted.
     let _ = std::env::set_current_dir("/");
@@ -404,8 +416,4 @@ fn end_like(status: i32) -> ExitCode {
     }
     // The system keeps eight bits.
     ExitCode::from(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
-}
-
-fn check(result: libc::c_int) -> io::Result<()> {
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use rustix::process::Pid;
 use tokio::process::ChildStdin;
 use tokio::process::ChildStdout;
 use tokio::process::Command;
@@ -173,7 +174,8 @@ impl Launch {
         command.current_dir(&self.cwd).env_clear().envs(&variables);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
-        let pipes = (child.id(), child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        let pipes = (id, child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(failed(std::io::Error::other("its pipes are missing")));
         };
@@ -184,7 +186,7 @@ impl Launch {
     }
 
     /// The file that the agent's standard error is written to.
-    fn log_file(&self, pid: u32) -> PathBuf {
+    fn log_file(&self, pid: Pid) -> PathBuf {
         let name = file_name(&self.definition.name);
         let of = match &self.session_id {
             Some(session) => file_name(session),

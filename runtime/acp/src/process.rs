@@ -6,6 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
+use rustix::process::kill_process_group;
+use rustix::process::test_kill_process_group;
 use signal_hook::low_level::signal_name;
 use tokio::process::Child;
 use tokio::sync::OnceCell;
@@ -50,9 +55,9 @@ struct Inner {
 #[derive(Clone)]
 enum Reach {
     /// Its process group.
-    Group(i32),
+    Group(Pid),
     /// Its guard, and the line to it.
-    Guard(i32, Arc<Lifeline>),
+    Guard(Pid, Arc<Lifeline>),
 }
 
 impl AgentProcess {
@@ -60,13 +65,13 @@ impl AgentProcess {
     /// leads a process group.
     pub(crate) fn new(
         child: Child,
-        pid: u32,
+        pid: Pid,
         lifeline: Option<Lifeline>,
         stderr: StderrLog,
     ) -> Self {
         let reach = match lifeline {
-            Some(lifeline) => Reach::Guard(pid.cast_signed(), Arc::new(lifeline)),
-            None => Reach::Group(pid.cast_signed()),
+            Some(lifeline) => Reach::Guard(pid, Arc::new(lifeline)),
+            None => Reach::Group(pid),
         };
         let tail = stderr.tail();
         let (sender, ended) = watch::channel(None);
@@ -77,7 +82,7 @@ impl AgentProcess {
     /// The number of the process that was started: the guard's if there is one.
     pub fn pid(&self) -> u32 {
         let (Reach::Group(pid) | Reach::Guard(pid, _)) = &self.0.reach;
-        pid.cast_unsigned()
+        pid.as_raw_pid().cast_unsigned()
     }
 
     /// Waits until nothing of it is left, and says how it ended: `exit code 1` or `signal SIGKILL`.
@@ -152,7 +157,7 @@ impl Reach {
     fn terminate(&self) {
         match self {
             Self::Group(group) => {
-                signal_group(*group, libc::SIGTERM);
+                signal_group(*group, Signal::TERM);
             }
             Self::Guard(_, lifeline) => lifeline.order(Order::Terminate),
         }
@@ -161,7 +166,7 @@ impl Reach {
     fn kill(&self) {
         match self {
             Self::Group(group) => {
-                signal_group(*group, libc::SIGKILL);
+                signal_group(*group, Signal::KILL);
             }
             // The guard itself must live to see to it.
             Self::Guard(_, lifeline) => lifeline.order(Order::Kill),
@@ -171,8 +176,8 @@ impl Reach {
     /// Ends a guard that does not do its work; the agent ends with it.
     fn give_up(&self) {
         if let Self::Guard(guard, _) = self {
-            // SAFETY: kill takes two integers. It was not waited for: that ends the agent's process for us.
-            unsafe { libc::kill(*guard, libc::SIGKILL) };
+            // It was not waited for: that ends the agent's process for us. One that has ended needs no signal.
+            let _ = kill_process(*guard, Signal::KILL);
         }
     }
 }
@@ -196,8 +201,8 @@ async fn watch_over(
             Outcome::Failed(why) => format!("could not be started: {why}"),
             Outcome::Unknown(agent) => {
                 // The guard was killed. The agent's process ends with it, its group does not.
-                if let Some(group) = agent {
-                    signal_group(group, libc::SIGKILL);
+                if let Some(group) = agent.and_then(Pid::from_raw) {
+                    signal_group(group, Signal::KILL);
                 }
                 format!("its guard ended with {status}")
             }
@@ -208,25 +213,26 @@ async fn watch_over(
 }
 
 /// Ends what is left of a group whose leader has ended.
-async fn end_leftovers(group: i32) {
-    if !signal_group(group, libc::SIGTERM) {
+async fn end_leftovers(group: Pid) {
+    if !signal_group(group, Signal::TERM) {
         return;
     }
     let deadline = Instant::now() + LEFTOVER_GRACE;
     while Instant::now() < deadline {
         tokio::time::sleep(LEFTOVER_ROUND).await;
-        if !signal_group(group, 0) {
+        if test_kill_process_group(group).is_err() {
             return;
         }
     }
-    signal_group(group, libc::SIGKILL);
+    signal_group(group, Signal::KILL);
 }
 
 /// Sends a signal to a group; says whether there was anybody in it.
-fn signal_group(group: i32, signal: libc::c_int) -> bool {
-    // SAFETY: kill takes two integers. A group's number is not given away as long as it has members; an empty
-    // one's could be somebody else's only if numbers came round in the moment since its leader was waited for.
-    unsafe { libc::kill(-group, signal) == 0 }
+///
+/// A group's number is not given away as long as it has members; an empty one's could be somebody else's only if
+/// numbers came round in the moment since its leader was waited for.
+fn signal_group(group: Pid, signal: Signal) -> bool {
+    kill_process_group(group, signal).is_ok()
 }
 
 /// How a process ended, in words.
@@ -245,6 +251,7 @@ pub fn describe(status: ExitStatus) -> String {
 mod tests {
     use std::process::Stdio;
 
+    use rustix::process::test_kill_process;
     use tokio::io::AsyncBufReadExt;
     use tokio::io::BufReader;
     use tokio::io::Lines;
@@ -276,7 +283,7 @@ mod tests {
                 .stderr(Stdio::piped())
                 .spawn()
                 .unwrap();
-            let pid = child.id().unwrap();
+            let pid = Pid::from_raw(child.id().unwrap().cast_signed()).unwrap();
             let stdin = child.stdin.take();
             let lines = BufReader::new(child.stdout.take().unwrap()).lines();
             let stderr = child.stderr.take().unwrap();
@@ -295,9 +302,12 @@ mod tests {
         }
     }
 
+    fn pid(process: &str) -> Pid {
+        Pid::from_raw(process.trim().parse().unwrap()).unwrap()
+    }
+
     fn exists(process: &str) -> bool {
-        // SAFETY: kill takes two integers; nothing is sent.
-        unsafe { libc::kill(process.trim().parse().unwrap(), 0) == 0 }
+        test_kill_process(pid(process)).is_ok()
     }
 
     /// Waits until a process that is nobody's child here is gone.
@@ -423,9 +433,7 @@ mod tests {
         drop(agent.stdin.take());
         assert_eq!(agent.process.exited().await, "exit code 6");
         // It has left the group, which only a guard would notice.
-        let stranger: i32 = stranger.trim().parse().unwrap();
-        // SAFETY: kill takes two integers; the process was started by this test and runs.
-        unsafe { libc::kill(stranger, libc::SIGKILL) };
+        kill_process(pid(&stranger), Signal::KILL).unwrap();
         agent.output_ends().await;
     }
 }

@@ -46,9 +46,7 @@ pub fn listen(socket: &Path, fresh: &Path) -> std::io::Result<(UnixListener, Soc
 /// Whether a client is a process of this user. The folder is closed to others; this is for file systems that do not
 /// know of users.
 pub fn is_same_user(stream: &UnixStream) -> bool {
-    // SAFETY: geteuid only returns a number.
-    let own = unsafe { libc::geteuid() };
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
 }
 
 /// What tells one file from another that later has its name.

@@ -22,6 +22,13 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use parking_lot::MutexGuard;
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::WaitId;
+use rustix::process::WaitIdOptions;
+use rustix::process::kill_process_group;
+use rustix::process::waitid;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
@@ -232,7 +239,7 @@ struct Exit {
 /// How a command is ended.
 enum Reach {
     /// By its process group.
-    Group(i32),
+    Group(Pid),
     /// By its guard.
     Guard(Lifeline),
 }
@@ -280,7 +287,7 @@ impl Terminal {
         drop(command);
         let reach = match handover {
             Some(handover) => Reach::Guard(handover.given()),
-            None => Reach::Group(child.id().cast_signed()),
+            None => Reach::Group(Pid::from_child(&child)),
         };
         // The thread takes it: it ends only after this side of the channel.
         let _ = keeper.send(child);
@@ -295,11 +302,11 @@ impl Terminal {
 
     fn kill(&self) {
         match &self.reach {
-            // SAFETY: kill takes two integers. The group's first process is taken off the system's list only
-            // after this terminal is gone, so the number is not somebody else's.
-            Reach::Group(group) => unsafe {
-                libc::kill(-group, libc::SIGKILL);
-            },
+            // The group's first process is taken off the system's list only after this terminal is gone, so the
+            // number is not somebody else's.
+            Reach::Group(group) => {
+                let _ = kill_process_group(*group, Signal::KILL);
+            }
             Reach::Guard(line) => line.order(Order::Kill),
         }
     }
@@ -320,7 +327,7 @@ fn keep(
     // None comes if it could not be started.
     let Ok(mut child) = children.recv() else { return };
     // Nobody listens when the runtime has ended.
-    let _ = exited.send(watch_exit(child.id()));
+    let _ = exited.send(watch_exit(Pid::from_child(&child)));
     // An error is what is waited for: the terminal is released.
     let _ = children.recv();
     // It has ended, so this neither waits nor fails.
@@ -328,24 +335,17 @@ fn keep(
 }
 
 /// Waits until a child has ended, and leaves it on the system's list.
-fn watch_exit(child: u32) -> Exit {
+fn watch_exit(child: Pid) -> Exit {
     loop {
-        // SAFETY: the structure has only numbers and pointers in it, for which zero is a value.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let options = libc::WEXITED | libc::WNOWAIT;
-        // SAFETY: `info` is ours and outlives the call, which writes nothing else.
-        let waited = unsafe { libc::waitid(libc::P_PID, child, &mut info, options) };
-        if waited == 0 {
-            // SAFETY: after a successful call the structure is about a child's end, and has a status.
-            let status = unsafe { info.si_status() };
-            return if info.si_code == libc::CLD_EXITED {
-                Exit { exit_code: Some(status.cast_unsigned()), signal: None }
-            } else {
-                Exit { exit_code: None, signal: Some(signal_text(status)) }
-            };
-        }
-        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return Exit::default();
+        match waitid(WaitId::Pid(child), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Ok(Some(ended)) => {
+                return Exit {
+                    exit_code: ended.exit_status().map(i32::cast_unsigned),
+                    signal: ended.terminating_signal().map(signal_text),
+                };
+            }
+            Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return Exit::default(),
         }
     }
 }

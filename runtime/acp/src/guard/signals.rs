@@ -3,11 +3,16 @@
 use std::io;
 use std::io::PipeReader;
 use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::os::fd::IntoRawFd;
-use std::os::fd::RawFd;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering;
+
+use rustix::io::ioctl_fionbio;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
+use rustix::process::setrlimit;
 
 /// What the guard wants to know of. An interrupt at the terminal is among them so that it does not end it.
 const SIGNALS: [libc::c_int; 5] =
@@ -23,8 +28,8 @@ impl Signals {
     /// Takes the signals over. For a process with one thread that does nothing else.
     pub fn take() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        set_nonblocking(reader.as_raw_fd())?;
-        set_nonblocking(writer.as_raw_fd())?;
+        ioctl_fionbio(&reader, true)?;
+        ioctl_fionbio(&writer, true)?;
         // Never closed: the handlers stay.
         WRITER.store(writer.into_raw_fd(), Ordering::Relaxed);
         for signal in SIGNALS {
@@ -46,9 +51,9 @@ impl Signals {
     }
 }
 
-impl AsRawFd for Signals {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -85,21 +90,11 @@ fn unblock_all() {
 
 /// Ends this process by a signal, as if it had been sent to it; comes back if the signal ends nobody.
 pub fn end_by(signal: libc::c_int) {
-    let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: these calls take integers and one structure, which is ours.
+    // What there was to see is in the agent's own.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    // SAFETY: these calls take integers.
     unsafe {
-        // What there was to see is in the agent's own.
-        libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
         libc::signal(signal, libc::SIG_DFL);
         libc::kill(libc::getpid(), signal);
     }
-}
-
-fn set_nonblocking(descriptor: RawFd) -> io::Result<()> {
-    // SAFETY: fcntl with these commands takes integers.
-    let done = unsafe {
-        let flags = libc::fcntl(descriptor, libc::F_GETFL);
-        libc::fcntl(descriptor, libc::F_SETFL, flags | libc::O_NONBLOCK)
-    };
-    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -2,6 +2,10 @@
 
 use std::collections::HashMap;
 
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
+
 /// A process as the system lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
@@ -14,10 +18,10 @@ pub struct Process {
 
 impl Process {
     /// Sends it a signal. One that has ended meanwhile does not mind.
-    pub fn signal(self, signal: libc::c_int) {
-        // SAFETY: kill takes two integers. It is below us and was not waited for when it was listed; until
-        // its number could be given to another, numbers would have to come round at once.
-        unsafe { libc::kill(self.id, signal) };
+    pub fn signal(self, signal: Signal) {
+        // It is below us and was not waited for when it was listed; until its number could be given to another,
+        // numbers would have to come round at once.
+        let _ = Pid::from_raw(self.id).map(|id| kill_process(id, signal));
     }
 }
 
@@ -121,7 +125,7 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(below(std::process::id().cast_signed()).iter().any(|process| process.id == root));
         for process in found {
-            process.signal(libc::SIGKILL);
+            process.signal(Signal::KILL);
         }
         shell.wait().unwrap();
         assert!(below(root).is_empty());
