@@ -15,6 +15,8 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::Parser;
+#[cfg(target_os = "linux")]
+use rustix::process::DumpableBehavior;
 
 use crate::args::Args;
 use crate::args::Command;
@@ -35,10 +37,7 @@ pub unsafe fn main(engine: Engine) -> ExitCode {
     }
     // The session's memory has what extensions and agents must not see: tokens, prompts of others.
     #[cfg(target_os = "linux")]
-    // SAFETY: prctl takes integers here.
-    unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-    }
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     engine::set(engine);
     if let Some(code) = tenon_acp::guard::serve_if_asked() {
         return code;

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::IsTerminal;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use anstream::AutoStream;
@@ -29,10 +28,7 @@ static OUT: OnceLock<Mutex<AutoStream<File>>> = OnceLock::new();
 pub fn claim_stdout() -> std::io::Result<()> {
     let own = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let nowhere = File::options().write(true).open("/dev/null")?;
-    // SAFETY: both numbers are open files of this process; dup2 touches no memory.
-    if unsafe { libc::dup2(nowhere.as_raw_fd(), libc::STDOUT_FILENO) } < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
+    rustix::stdio::dup2_stdout(&nowhere)?;
     // Claimed once, at the start of the program.
     let _ = OUT.set(Mutex::new(AutoStream::auto(own)));
     Ok(())
@@ -109,13 +105,8 @@ fn terminal_rows(terminal: &File) -> usize {
 }
 
 fn terminal_size(terminal: &File) -> (usize, usize) {
-    // SAFETY: winsize is a few numbers; all of them may be zero.
-    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    // SAFETY: the call fills in the structure it is given, and keeps nothing of it.
-    let answered = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &mut size) };
-    let or_usual = |said: u16, usual: usize| {
-        if answered == 0 && said > 0 { said.into() } else { usual }
-    };
+    let Ok(size) = rustix::termios::tcgetwinsize(terminal) else { return USUAL_SIZE };
+    let or_usual = |said: u16, usual: usize| if said > 0 { said.into() } else { usual };
     (or_usual(size.ws_row, USUAL_SIZE.0), or_usual(size.ws_col, USUAL_SIZE.1))
 }
 

@@ -7,6 +7,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anstyle::Style;
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process_group;
 use serde::Serialize;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -215,7 +218,7 @@ async fn version(
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // In a group of its own, so that what a wrapper has started ends with it.
     let mut child = command.process_group(0).kill_on_drop(true).spawn().ok()?;
-    let group = child.id()?;
+    let group = Pid::from_raw(child.id()?.cast_signed())?;
     let mut output = child.stdout.take()?.take(VERSION_BYTES);
     let mut said = Vec::new();
     let ending = async {
@@ -232,8 +235,8 @@ async fn version(
         Some(true) => first_line(&said),
         Some(false) => None,
         None => {
-            // SAFETY: only a number is passed. The child was not waited for, so the group is still its own.
-            unsafe { libc::kill(-(group as i32), libc::SIGKILL) };
+            // The child was not waited for, so the group is still its own.
+            let _ = kill_process_group(group, Signal::KILL);
             let _ = child.wait().await;
             None
         }

@@ -6,16 +6,31 @@ use std::io::IsTerminal;
 use std::io::PipeReader;
 use std::io::PipeWriter;
 use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::thread::JoinHandle;
 
+use rustix::event::PollFd;
+use rustix::event::PollFlags;
+use rustix::event::Timespec;
+use rustix::event::poll;
+use rustix::io::Errno;
+use rustix::process::Signal;
+use rustix::process::kill_current_process_group;
+use rustix::termios::InputModes;
+use rustix::termios::LocalModes;
+use rustix::termios::OptionalActions;
+use rustix::termios::QueueSelector;
+use rustix::termios::SpecialCodeIndex;
+use rustix::termios::Termios;
+use rustix::termios::tcflush;
+use rustix::termios::tcgetattr;
+use rustix::termios::tcsetattr;
 use tokio::sync::mpsc;
 
 use self::decoder::Decoder;
 
-/// How long the rest of a key's sequence is waited for, in milliseconds. A terminal sends it at once, also
+/// How long the rest of a key's sequence is waited for: 50 milliseconds. A terminal sends it at once, also
 /// over a slow connection; after this the escape key was pressed alone.
-const SEQUENCE_WAIT_MS: libc::c_int = 50;
+const SEQUENCE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// From now on what is pasted comes between marks; and no more.
 const PASTE_ON: &[u8] = b"\x1b[?2004h";
@@ -67,7 +82,7 @@ pub enum Key {
 /// Reads keys as they are pressed, without showing them, until it is dropped. Ctrl-C is a key like any other.
 pub struct Keys {
     /// How the terminal was.
-    before: libc::termios,
+    before: Termios,
     pressed: mpsc::UnboundedReceiver<Key>,
     reader: Option<Reader>,
 }
@@ -93,8 +108,8 @@ impl Keys {
 
     /// The same, without what was typed before: it was not meant for what is asked now.
     pub fn open_anew() -> Option<Self> {
-        // SAFETY: the call throws away what the terminal has not handed over; it touches no memory.
-        unsafe { libc::tcflush(libc::STDIN_FILENO, libc::TCIFLUSH) };
+        // What is no terminal has nothing to throw away.
+        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
         Self::open()
     }
 
@@ -129,19 +144,21 @@ impl Keys {
     /// Gives the terminal back and stops the program, as Ctrl-Z does, until somebody lets it go on.
     pub fn suspend(&mut self) {
         self.give_back();
-        // SAFETY: the signal goes to our own process group, as the terminal's would; no memory is touched.
-        unsafe { libc::kill(0, libc::SIGTSTP) };
+        // To our own process group, as the terminal's would go.
+        let _ = kill_current_process_group(Signal::TSTP);
         // Here it goes on.
         self.take_over();
     }
 
     /// Makes the terminal hand over keys at once and not show them.
     fn take_over(&mut self) {
-        let mut mode = self.before;
-        mode.c_lflag &= !(libc::ICANON | libc::ECHO | libc::IEXTEN | libc::ISIG);
-        mode.c_iflag &= !(libc::ICRNL | libc::INLCR | libc::IXON | libc::BRKINT);
-        mode.c_cc[libc::VMIN] = 1;
-        mode.c_cc[libc::VTIME] = 0;
+        let mut mode = self.before.clone();
+        mode.local_modes -=
+            LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN | LocalModes::ISIG;
+        mode.input_modes -=
+            InputModes::ICRNL | InputModes::INLCR | InputModes::IXON | InputModes::BRKINT;
+        mode.special_codes[SpecialCodeIndex::VMIN] = 1;
+        mode.special_codes[SpecialCodeIndex::VTIME] = 0;
         set_mode(&mode);
         tell_terminal(PASTE_ON);
     }
@@ -178,48 +195,39 @@ fn tell_terminal(sequence: &[u8]) {
 }
 
 /// How the terminal is.
-fn mode() -> Option<libc::termios> {
-    // SAFETY: termios is numbers only; all of them may be zero.
-    let mut mode: libc::termios = unsafe { std::mem::zeroed() };
-    // SAFETY: the call fills in the structure it is given, and keeps nothing of it.
-    let answered = unsafe { libc::tcgetattr(libc::STDIN_FILENO, &mut mode) };
-    (answered == 0).then_some(mode)
+fn mode() -> Option<Termios> {
+    tcgetattr(std::io::stdin()).ok()
 }
 
-fn set_mode(mode: &libc::termios) {
-    // SAFETY: the structure is one that tcgetattr filled in; the call keeps nothing of it.
-    unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, mode) };
+fn set_mode(mode: &Termios) {
+    // A terminal that is gone has no mode.
+    let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, mode);
 }
 
 /// Reads until it is told to stop, or the terminal is gone.
 fn read(stopped: &PipeReader, keys: &mpsc::UnboundedSender<Key>) {
     let mut decoder = Decoder::default();
     let mut bytes = [0_u8; 1024];
+    let input = std::io::stdin();
     loop {
-        let timeout = if decoder.is_waiting() { SEQUENCE_WAIT_MS } else { -1 };
-        let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut wait = [wanted(libc::STDIN_FILENO), wanted(stopped.as_raw_fd())];
-        // SAFETY: the call looks at the two structures it is given, and keeps nothing of them.
-        let ready = unsafe { libc::poll(wait.as_mut_ptr(), 2, timeout) };
-        if ready < 0 {
-            if is_interruption() {
-                continue;
-            }
-            return;
-        }
-        if wait[1].revents != 0 {
+        let timeout = decoder.is_waiting().then_some(&SEQUENCE_WAIT);
+        let mut wait = [PollFd::new(&input, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        let ready = match poll(&mut wait, timeout) {
+            Ok(ready) => ready,
+            Err(error) if is_passing(error) => continue,
+            Err(_) => return,
+        };
+        if !wait[1].revents().is_empty() {
             return;
         }
         let read = if ready == 0 {
             decoder.give_up_waiting().into_iter().collect()
         } else {
-            // SAFETY: the buffer is as long as is said.
-            let count =
-                unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
-            match usize::try_from(count) {
+            // Not through the standard library, which reads ahead.
+            match rustix::io::read(&input, &mut bytes) {
                 Ok(0) => return,
                 Ok(count) => decoder.decode(&bytes[..count]),
-                Err(_) if is_interruption() => continue,
+                Err(error) if is_passing(error) => continue,
                 Err(_) => return,
             }
         };
@@ -231,7 +239,7 @@ fn read(stopped: &PipeReader, keys: &mpsc::UnboundedSender<Key>) {
     }
 }
 
-fn is_interruption() -> bool {
-    let error = std::io::Error::last_os_error();
-    matches!(error.kind(), std::io::ErrorKind::Interrupted | std::io::ErrorKind::WouldBlock)
+/// Whether the same call may succeed next time.
+fn is_passing(error: Errno) -> bool {
+    matches!(error, Errno::INTR | Errno::AGAIN)
 }

@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::io::Write;
-use std::os::fd::AsRawFd;
 
 use anstyle::Style;
 use parking_lot::Mutex;
@@ -54,16 +53,9 @@ pub fn colours() -> bool {
 
 /// The size of the terminal: columns and rows.
 pub fn size() -> (usize, usize) {
-    // SAFETY: winsize is a few numbers; all of them may be zero.
-    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-    let terminal = std::io::stderr().as_raw_fd();
-    // SAFETY: the call fills in the structure it is given, and keeps nothing of it.
-    let answered = unsafe { libc::ioctl(terminal, libc::TIOCGWINSZ, &mut size) };
+    let Ok(size) = rustix::termios::tcgetwinsize(std::io::stderr()) else { return USUAL_SIZE };
     let or = |number: u16, usual: usize| if number > 0 { number.into() } else { usual };
-    match answered {
-        0 => (or(size.ws_col, USUAL_SIZE.0), or(size.ws_row, USUAL_SIZE.1)),
-        _ => USUAL_SIZE,
-    }
+    (or(size.ws_col, USUAL_SIZE.0), or(size.ws_row, USUAL_SIZE.1))
 }
 
 /// Prints a part of the conversation; later, while a dialog is open. An error if nobody reads it.

@@ -2,10 +2,15 @@
 
 use std::io::IsTerminal;
 use std::io::Read;
-use std::os::fd::AsRawFd;
-use std::os::fd::RawFd;
+use std::os::fd::AsFd;
 use std::time::Duration;
 use std::time::Instant;
+
+use rustix::event::PollFd;
+use rustix::event::PollFlags;
+use rustix::event::Timespec;
+use rustix::event::poll;
+use rustix::io::Errno;
 
 use crate::error::CliError;
 use crate::output;
@@ -28,7 +33,7 @@ pub fn read(words: &[String]) -> Result<String, CliError> {
     let piped = match wants(words, stdin.is_terminal()) {
         Wants::Nothing => String::new(),
         Wants::All => all_of(stdin)?,
-        Wants::WhatComes if begins(stdin.as_raw_fd(), STDIN_PATIENCE) => all_of(stdin)?,
+        Wants::WhatComes if begins(&stdin, STDIN_PATIENCE) => all_of(stdin)?,
         Wants::WhatComes => {
             output::note(format_args!(
                 "{YELLOW}warning{YELLOW:#}: nothing comes on standard input; going on without it \
@@ -67,20 +72,18 @@ fn text_of(words: &[String]) -> String {
 }
 
 /// Waits until there is something to read, or the end; false if there is neither.
-fn begins(input: RawFd, patience: Duration) -> bool {
+fn begins(input: impl AsFd, patience: Duration) -> bool {
     let until = Instant::now() + patience;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        let mut asked = libc::pollfd { fd: input, events: libc::POLLIN, revents: 0 };
-        // In whole milliseconds, and a few seconds at most.
-        let milliseconds = left.as_millis() as i32;
-        // SAFETY: there is one structure, and it outlives the call.
-        match unsafe { libc::poll(&mut asked, 1, milliseconds) } {
-            0 => return false,
-            1.. => return true,
-            _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+        let mut asked = [PollFd::new(&input, PollFlags::IN)];
+        // A few seconds at most, which always fit.
+        match poll(&mut asked, Timespec::try_from(left).ok().as_ref()) {
+            Ok(0) => return false,
+            Ok(_) => return true,
+            Err(Errno::INTR) => {}
             // What cannot be asked can still be read.
-            _ => return true,
+            Err(_) => return true,
         }
     }
 }
@@ -160,11 +163,11 @@ mod tests {
     #[test]
     fn an_input_that_nobody_writes_to_is_not_waited_for() {
         let (reader, mut writer) = std::io::pipe().unwrap();
-        assert!(!begins(reader.as_raw_fd(), Duration::from_millis(1)));
+        assert!(!begins(&reader, Duration::from_millis(1)));
         writer.write_all(b"x").unwrap();
-        assert!(begins(reader.as_raw_fd(), Duration::from_secs(60)));
+        assert!(begins(&reader, Duration::from_secs(60)));
         let (reader, writer) = std::io::pipe().unwrap();
         drop(writer);
-        assert!(begins(reader.as_raw_fd(), Duration::from_secs(60)));
+        assert!(begins(&reader, Duration::from_secs(60)));
     }
 }

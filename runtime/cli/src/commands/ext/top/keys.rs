@@ -3,6 +3,11 @@
 use std::io::IsTerminal;
 use std::io::Read;
 
+use rustix::termios::LocalModes;
+use rustix::termios::OptionalActions;
+use rustix::termios::Termios;
+use rustix::termios::tcgetattr;
+use rustix::termios::tcsetattr;
 use tokio::sync::mpsc;
 
 /// Ctrl-D: where signals are made of Ctrl-C, it is not a key.
@@ -11,7 +16,7 @@ const END_OF_INPUT: u8 = 4;
 /// Reads keys as they are pressed, without showing them, until it is dropped.
 pub struct Keys {
     /// How the terminal was.
-    before: Option<libc::termios>,
+    before: Option<Termios>,
     pressed: mpsc::UnboundedReceiver<u8>,
 }
 
@@ -50,23 +55,17 @@ impl Keys {
 impl Drop for Keys {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // SAFETY: the structure is one that tcgetattr filled in.
-            unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, before) };
+            // A terminal that is gone has no mode.
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
         }
     }
 }
 
 /// Makes the terminal hand over keys at once and not show them; how it was before.
-fn read_single_keys() -> Option<libc::termios> {
-    // SAFETY: termios is numbers only; all of them may be zero.
-    let mut now: libc::termios = unsafe { std::mem::zeroed() };
-    // SAFETY: the call fills in the structure it is given, and keeps nothing of it.
-    if unsafe { libc::tcgetattr(libc::STDIN_FILENO, &mut now) } != 0 {
-        return None;
-    }
-    let before = now;
-    now.c_lflag &= !(libc::ICANON | libc::ECHO);
-    // SAFETY: the structure is one that tcgetattr filled in.
-    unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &now) };
+fn read_single_keys() -> Option<Termios> {
+    let before = tcgetattr(std::io::stdin()).ok()?;
+    let mut now = before.clone();
+    now.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+    let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &now);
     Some(before)
 }
