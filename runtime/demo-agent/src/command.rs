@@ -6,6 +6,10 @@ use std::process::ExitStatus;
 use std::process::Stdio;
 
 use parking_lot::Mutex;
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process_group;
+use rustix::process::setsid;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -84,20 +88,20 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>, kept: &Mutex<Kept>) {
 }
 
 /// A process group that ends when this is dropped.
-struct Group(Option<libc::pid_t>);
+struct Group(Option<Pid>);
 
 impl Group {
     /// The group that a process of ours leads.
     fn of(leader: Option<u32>) -> Self {
-        Self(leader.and_then(|id| libc::pid_t::try_from(id).ok()))
+        Self(leader.and_then(|id| Pid::from_raw(id.cast_signed())))
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // SAFETY: a signal is sent; no memory is touched.
-            unsafe { libc::killpg(group, libc::SIGKILL) };
+            // One that has ended needs no signal.
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
@@ -108,9 +112,9 @@ pub(super) fn spawn_orphan() -> String {
     command.arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: setsid may be called between fork and exec, and touches no memory.
     unsafe {
-        command.pre_exec(|| match libc::setsid() {
-            -1 => Err(std::io::Error::last_os_error()),
-            _ => Ok(()),
+        command.pre_exec(|| {
+            setsid()?;
+            Ok(())
         });
     }
     match command.spawn() {

@@ -180,9 +180,7 @@ where
 
 /// The time in nanoseconds of a clock that only goes forward and is the same for every process: what `@clock` says.
 pub fn clock_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call fills in the structure it is given, and keeps nothing of it.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32).as_nanos() as u64
 }
 
