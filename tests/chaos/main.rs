@@ -11,6 +11,7 @@ mod handover;
 mod hostile;
 mod killing;
 mod reload;
+mod results;
 mod storm;
 mod supervision;
 mod world;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         hostile::trials(),
         approval::trials(),
         reload::trials(),
+        results::trials(),
         storm::trials(),
         handover::trials(),
         forks::trials(),

@@ -129,7 +129,11 @@ impl Beneath {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&folder, name, flags, NEW_FILE)?);
-        Ok(file.write_all(content)?)
+        file.write_all(content).map_err(|error| {
+            // Half a file is of no use; that it cannot be removed either changes nothing.
+            let _ = rustix::fs::unlinkat(&folder, name, AtFlags::empty());
+            error.into()
+        })
     }
 
     /// Deletes a file, or a link in its place.

@@ -20,6 +20,7 @@ mod permission;
 mod ports;
 mod questions;
 mod queue;
+mod quota;
 mod reload;
 mod requests;
 mod rpc;
@@ -236,6 +237,8 @@ struct Inner {
     aborts: watch::Sender<u64>,
     /// Calls that extensions have running.
     nested: AtomicUsize,
+    /// What is being written of what it keeps.
+    incoming: quota::Incoming,
     /// See there.
     larger_grants: Mutex<larger_grants::LargerGrants>,
     /// Held while `onSessionStart` runs; true when it has.
@@ -313,6 +316,7 @@ impl Session {
             facts: Mutex::new(facts),
             aborts: watch::Sender::new(0),
             nested: AtomicUsize::new(0),
+            incoming: quota::Incoming::default(),
             larger_grants: Mutex::default(),
             started: tokio::sync::Mutex::new(false),
             lifecycle: tokio::sync::Mutex::new(()),

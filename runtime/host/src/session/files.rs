@@ -8,6 +8,11 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Session;
+use super::quota::FILES;
+use super::quota::Kind;
+use super::quota::NoRoom;
+use super::quota::RESULTS;
+use super::quota::walk;
 use crate::beneath::Before;
 use crate::beneath::Beneath;
 use crate::beneath::BeneathError;
@@ -16,17 +21,22 @@ use crate::hooks::lifecycle::SessionEnd;
 /// The largest file that is read or written through the session.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most files that a session may have. Extensions without any rights can write them, and must not fill the disk.
-const MAX_FILES: usize = 10_000;
-
-/// The most bytes that they may have together.
-const MAX_FILES_BYTES: u64 = 256 * 1024 * 1024;
-
 /// The name of the plan in the session's folder.
 const PLAN: &str = "plan.md";
 
-/// The name of the folder of its files there.
-const FILES: &str = "files";
+/// The longest part of a call's id that is used in the name of a file.
+const MAX_NAME_CHARS: usize = 64;
+
+/// A long result was not put into a file.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeepError {
+    /// The session keeps as much already as it may.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
+    /// It could not be written.
+    #[error(transparent)]
+    Unwritten(#[from] BeneathError),
+}
 
 impl Session {
     pub(super) fn plan_path(&self) -> PathBuf {
@@ -100,13 +110,37 @@ impl Session {
     pub(super) fn write_file(&self, path: &str, content: &str) -> Result<Value, String> {
         check_length(path, content.len())?;
         let below = below_files(path)?;
-        check_room(&self.folder().join(FILES), content.len() as u64)?;
+        let _room = self
+            .0
+            .incoming
+            .room(Kind::of(&below), self.folder(), content.len())
+            .map_err(|error| error.to_string())?;
         let before = make_and_open(self.folder())
             .and_then(|folder| folder.replace(&below, content.as_bytes()))
             .map_err(|error| refuse(path, &error))?;
         let data = json!({ "operation": operation(before), "path": path });
         self.emit("session.workspace_file_changed", data);
         Ok(Value::Null)
+    }
+
+    /// Writes a long result into a file of its own, named after its call.
+    pub(super) fn keep_result(&self, call: &str, text: &str) -> Result<PathBuf, KeepError> {
+        let _room = self.0.incoming.room(Kind::Results, self.folder(), text.len())?;
+        let folder = Path::new(FILES).join(RESULTS);
+        let session = make_and_open(self.folder())?;
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let name: String = call.chars().map(plain).take(MAX_NAME_CHARS).collect();
+        let mut path = folder.join(format!("{name}.txt"));
+        for number in 2.. {
+            match session.create(&path, text.as_bytes()) {
+                Ok(()) => break,
+                Err(error) if error.is_taken() => {
+                    path = folder.join(format!("{name}-{number}.txt"));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(self.folder().join(path))
     }
 
     /// Keeps what extensions said about the session for whoever looks at it later.
@@ -184,30 +218,6 @@ fn make_and_open(folder: &Path) -> Result<Beneath, BeneathError> {
     Ok(Beneath::open(folder)?)
 }
 
-/// Everything below a folder that is no link.
-fn walk(folder: &Path) -> walkdir::WalkDir {
-    walkdir::WalkDir::new(folder).follow_root_links(false)
-}
-
-/// Whether the session's files have room for so many bytes more. What is replaced counts until it is.
-fn check_room(files: &Path, more: u64) -> Result<(), String> {
-    let (mut count, mut bytes) = (0, more);
-    for entry in walk(files).into_iter().filter_map(Result::ok) {
-        if entry.file_type().is_file() {
-            count += 1;
-            bytes += entry.metadata().map_or(0, |about| about.len());
-        }
-    }
-    if count >= MAX_FILES {
-        return Err(format!("the session has {MAX_FILES} files, which is the most it may have"));
-    }
-    if bytes > MAX_FILES_BYTES {
-        let most = MAX_FILES_BYTES / (1024 * 1024);
-        return Err(format!("the session's files may have {most} MB together"));
-    }
-    Ok(())
-}
-
 fn check_length(what: &str, bytes: usize) -> Result<(), String> {
     if bytes > MAX_FILE_BYTES {
         return Err(format!("{what} is longer than {MAX_FILE_BYTES} bytes"));
@@ -233,29 +243,4 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
         // What cannot be moved is of no use; that it cannot be removed either changes nothing.
         let _ = std::fs::remove_file(&beside);
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sessions_files_have_a_limit_in_bytes() {
-        let temp = tempfile::tempdir().unwrap();
-        let large = std::fs::File::create(temp.path().join("large")).unwrap();
-        large.set_len(MAX_FILES_BYTES - 10).unwrap();
-        assert!(check_room(temp.path(), 10).is_ok());
-        let refusal = check_room(temp.path(), 11).unwrap_err();
-        assert!(refusal.contains("256 MB"), "{refusal}");
-    }
-
-    #[test]
-    fn the_sessions_files_have_a_limit_in_number() {
-        let temp = tempfile::tempdir().unwrap();
-        for number in 0..MAX_FILES {
-            std::fs::File::create(temp.path().join(number.to_string())).unwrap();
-        }
-        let refusal = check_room(temp.path(), 1).unwrap_err();
-        assert!(refusal.contains("10000 files"), "{refusal}");
-    }
 }

@@ -1,23 +1,16 @@
 //! What a tool call comes to, for the agent and for the record.
 
-use std::path::Path;
-use std::path::PathBuf;
-
 use serde_json::Value;
 use serde_json::json;
 
 use super::Session;
-use crate::beneath::Beneath;
-use crate::beneath::BeneathError;
+use super::files::KeepError;
 use crate::front::Context;
 use crate::tool::ResultType;
 use crate::tool::ToolResult;
 
 /// How much of a long result the agent sees; the rest is in a file.
 const PREVIEW_CHARS: usize = 500;
-
-/// The longest part of a call's id that is used in the name of a file.
-const MAX_NAME_CHARS: usize = 64;
 
 /// A tool call that has ended, with what extensions said about it.
 #[derive(Debug, Clone)]
@@ -84,7 +77,8 @@ impl ToolOutcome {
 }
 
 impl Session {
-    /// Puts a text that is too long for an agent into a file, and a preview in its place.
+    /// Puts a text that is too long for an agent into a file, and a preview in its place. Where the session keeps as many
+    /// results as it may, the text is cut.
     pub(super) fn spill(&self, call: &str, result: &mut ToolResult) {
         let Some(limit) = self.0.options.large_result_bytes else { return };
         let length = result.text_result_for_llm.len();
@@ -93,7 +87,16 @@ impl Session {
         }
         let path = match self.keep_result(call, &result.text_result_for_llm) {
             Ok(path) => path,
-            Err(error) => {
+            Err(KeepError::NoRoom(why)) => {
+                let text = &mut result.text_result_for_llm;
+                text.truncate(text.floor_char_boundary(limit));
+                let length = length.div_ceil(1024);
+                text.push_str(&format!(
+                    "\n[The result is {length} KB long. This is its beginning, and the rest is lost: {why}.]"
+                ));
+                return;
+            }
+            Err(error @ KeepError::Unwritten(_)) => {
                 // Better long than lost.
                 let message = format!("a long result could not be put into a file: {error}");
                 let data = json!({ "warningType": "result_not_kept", "message": message });
@@ -108,25 +111,5 @@ impl Session {
             length.div_ceil(1024),
             path.display()
         );
-    }
-
-    /// Writes a result into a file of its own, named after its call.
-    fn keep_result(&self, call: &str, text: &str) -> Result<PathBuf, BeneathError> {
-        std::fs::create_dir_all(self.folder())?;
-        let session = Beneath::open(self.folder())?;
-        let folder = Path::new("files").join("tool-results");
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-        let name: String = call.chars().map(plain).take(MAX_NAME_CHARS).collect();
-        let mut path = folder.join(format!("{name}.txt"));
-        for number in 2.. {
-            match session.create(&path, text.as_bytes()) {
-                Ok(()) => break,
-                Err(error) if error.is_taken() => {
-                    path = folder.join(format!("{name}-{number}.txt"));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.folder().join(path))
     }
 }
