@@ -28,6 +28,7 @@ use crate::world::until;
 use crate::world::until_answer;
 use crate::world::until_info;
 use crate::world::versioned;
+use crate::world::with_tools;
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -38,6 +39,10 @@ pub fn trials() -> Vec<Trial> {
         trial("approval::what_waits_does_so_in_the_next_session_too", later),
         trial("approval::what_nobody_noticed_waits_in_the_next_session", unnoticed),
         trial("approval::a_crash_does_not_load_what_waits", crash),
+        trial("approval::a_file_outside_that_changes_waits_like_one_inside", outside),
+        trial("approval::a_package_of_the_repository_that_changes_waits", package),
+        trial("approval::a_package_that_comes_nearer_is_not_loaded", nearer),
+        trial("approval::what_changed_outside_waits_in_the_next_session_too", outside_later),
         trial("approval::what_tenon_wrote_for_the_agent_loads_at_once", scaffolded),
     ]
 }
@@ -51,8 +56,8 @@ fn restricted() -> World {
 }
 
 fn approve(world: &World, name: &str) {
-    let folder = world.folder(name);
-    TrustStore::of(&world.home()).review(&folder, &content_hash(&folder).unwrap()).unwrap();
+    let (folder, store) = (world.folder(name), TrustStore::of(&world.home()));
+    store.review(&folder, &store.content_to_review(&folder).unwrap()).unwrap();
 }
 
 async fn until_waiting(session: &Session, name: &str) -> ExtensionInfo {
@@ -200,6 +205,125 @@ async fn crash() {
     crate::world::kill(pid, "KILL").await;
     let waits = until_waiting(&session, "mighty").await;
     assert_eq!((waits.status, waits.generation), (Status::Untrusted, 1));
+    world.close(session).await;
+}
+
+/// Writes a file of the repository at one go.
+fn put(world: &World, file: &str, text: &str) {
+    let path = world.cwd().join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let new = world.home().join("put.new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, path).unwrap();
+}
+
+/// An extension whose tool answers what a module exports.
+fn importing(module: &str) -> String {
+    let import = format!("import version from {module:?};");
+    with_tools(&import, "{ name: \"version\", handler: () => `${version}` }")
+}
+
+async fn outside() {
+    let world = restricted();
+    put(&world, "lib.mjs", "export default 1;");
+    world.extension("mighty", &importing("../../../lib.mjs"));
+    let session = world.live().await;
+    assert_eq!(answer(&session, "version").await, "1");
+    put(&world, "lib.mjs", "export default 2;");
+    let waits = until_waiting(&session, "mighty").await;
+    assert_eq!((waits.status, waits.generation), (Status::Running, 1));
+    let error = waits.error.unwrap().what.message;
+    assert!(error.contains("lib.mjs, which it imports, changed while project:meek ran"), "{error}");
+    assert_eq!(answer(&session, "version").await, "1");
+    // Its own content is nothing new.
+    put(&world, "lib.mjs", "export default 1;");
+    until_info(&session, "mighty", "nothing waits", |info| !info.waits_for_approval).await;
+    put(&world, "lib.mjs", "export default 3;");
+    until_waiting(&session, "mighty").await;
+    approve(&world, "mighty");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "3");
+    assert!(!info(&session, "mighty").unwrap().waits_for_approval);
+    world.close(session).await;
+}
+
+async fn package() {
+    let world = restricted();
+    put(&world, "node_modules/dep/package.json", r#"{ "type": "module", "main": "one.js" }"#);
+    put(&world, "node_modules/dep/one.js", "export default 1;");
+    world.extension("mighty", &importing("dep"));
+    let session = world.live().await;
+    assert_eq!(answer(&session, "version").await, "1");
+    for (file, text) in [
+        ("node_modules/dep/one.js", "export default 2;"),
+        ("node_modules/dep/package.json", r#"{ "type": "module", "main": "other.js" }"#),
+    ] {
+        let before = std::fs::read_to_string(world.cwd().join(file)).unwrap();
+        put(&world, file, text);
+        // Packages are not watched.
+        let report = patiently("a reload", session.reload()).await;
+        assert_eq!(report.waiting, ["project:mighty"], "{file}");
+        let error = info(&session, "mighty").unwrap().error.unwrap().what.message;
+        assert!(error.contains(file), "{error}");
+        put(&world, file, &before);
+        let report = patiently("a reload", session.reload()).await;
+        assert_eq!((report.waiting, report.failed), (Vec::new(), Vec::new()));
+    }
+    put(&world, "node_modules/dep/one.js", "export default 3;");
+    patiently("a reload", session.reload()).await;
+    approve(&world, "mighty");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "3");
+    world.close(session).await;
+}
+
+async fn nearer() {
+    let world = restricted();
+    let package = |folder: &str, version: u32| {
+        put(
+            &world,
+            &format!("{folder}/dep/package.json"),
+            r#"{ "type": "module", "main": "i.js" }"#,
+        );
+        put(&world, &format!("{folder}/dep/i.js"), &format!("export default {version};"));
+    };
+    package("node_modules", 1);
+    world.extension("mighty", &importing("dep"));
+    let session = world.live().await;
+    package(".github/node_modules", 2);
+    // None of the files that were loaded has changed, so only the load itself meets the new one.
+    patiently("a reload", session.reload()).await;
+    let waits = until_waiting(&session, "mighty").await;
+    assert_eq!(waits.status, Status::Running);
+    let error = waits.error.unwrap().what.message;
+    assert!(error.contains(".github/node_modules/dep/i.js"), "{error}");
+    assert!(error.contains("project:meek"), "{error}");
+    assert_eq!(answer(&session, "version").await, "1");
+    approve(&world, "mighty");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "2");
+    world.close(session).await;
+}
+
+async fn outside_later() {
+    let world = restricted();
+    put(&world, "lib.mjs", "export default 1;");
+    world.extension("mighty", &importing("../../../lib.mjs"));
+    let session = world.open(world.options()).await;
+    put(&world, "lib.mjs", "export default 2;");
+    patiently("the session ends", session.end(EndReason::Complete)).await;
+    drop(session);
+    // Also where nothing restricted runs any more, and where the person reviews what is in the folder.
+    world.config("[trust]\nreview = true\n");
+    let store = TrustStore::of(&world.home());
+    let session = world.open(world.options()).await;
+    let waits = info(&session, "mighty").unwrap();
+    assert_eq!(waits.status, Status::Untrusted);
+    let held = store.held(&world.folder("mighty")).unwrap();
+    assert_eq!(held.outside.keys().collect::<Vec<_>>(), [&world.cwd().join("lib.mjs")]);
+    approve(&world, "mighty");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "2");
     world.close(session).await;
 }
 

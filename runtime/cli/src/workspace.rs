@@ -21,7 +21,6 @@ use tenon_host::discovery::Scope;
 use tenon_host::isolates::Isolates;
 use tenon_host::session::EndReason;
 use tenon_host::trust::TrustStore;
-use tenon_host::trust::content_hash;
 use tokio::signal::unix::Signal;
 use tokio::signal::unix::SignalKind;
 use tokio::sync::watch;
@@ -181,10 +180,9 @@ impl Workspace {
             return Ok(());
         }
         // One that is too large to be reviewed is asked about, where it matters.
-        let Ok(hash) = content_hash(folder) else { return Ok(()) };
-        TrustStore::of(&self.home)
-            .review(folder, &hash)
-            .map_err(|error| CliError::new(error.to_string()))
+        let store = TrustStore::of(&self.home);
+        let Ok(hash) = store.content_to_review(folder) else { return Ok(()) };
+        store.review(folder, &hash).map_err(|error| CliError::new(error.to_string()))
     }
 
     /// The live sessions that an extension concerns: one of the user's is in every repository.

@@ -64,6 +64,8 @@ pub struct Extension {
     pub draining: Vec<Load>,
     /// The files that the newest load was made from, with the hash of what was in them.
     pub files: BTreeMap<PathBuf, String>,
+    /// Those files outside of its folder that the newest load has read, packages included, with the hash of what was in them.
+    pub outside: BTreeMap<PathBuf, String>,
     /// Whether something else was on disk, when it was last looked at, than what the load that serves was
     /// made from.
     pub changed: bool,
@@ -91,6 +93,7 @@ impl Extension {
             next: None,
             draining: Vec::new(),
             files: BTreeMap::new(),
+            outside: BTreeMap::new(),
             changed: false,
             room: None,
             asked: None,

@@ -95,6 +95,10 @@ struct Reviewed {
 pub struct Held {
     /// The content it had before, if there was any: with this it may run.
     pub before: Option<String>,
+    /// Files outside of its folder that it imports and that changed, with the SHA-256 of what was in them before; nothing if
+    /// they were not there, or nobody had looked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outside: BTreeMap<PathBuf, String>,
     /// Since when, in RFC 3339.
     pub held_at: String,
 }
@@ -179,10 +183,20 @@ impl TrustStore {
     pub fn is_reviewed(&self, folder: &Path, hash: &str) -> bool {
         let Ok(remembered) = self.0.read() else { return false };
         let Ok(key) = folder_key(folder) else { return false };
-        remembered.reviewed.get(&key).is_some_and(|reviewed| reviewed.hash == hash)
+        let Some(reviewed) = remembered.reviewed.get(&key) else { return false };
+        // Who approved files outside as well has approved the folder.
+        reviewed.hash == hash || reviewed.hash.split(OUTSIDE_MARK).next() == Some(hash)
     }
 
-    /// Remembers that an extension was approved with this content; see [`content_hash`].
+    /// What a person approves now: the content of an extension's folder, and of the files outside of it that keep the extension
+    /// from running.
+    pub fn content_to_review(&self, folder: &Path) -> std::io::Result<String> {
+        let hash = content_hash(folder)?;
+        let outside = self.held(folder).map(|held| held.outside).unwrap_or_default();
+        Ok(with_outside(hash, &changed(&outside)))
+    }
+
+    /// Remembers that an extension was approved with this content; see [`Self::content_to_review`].
     pub fn review(&self, folder: &Path, hash: &str) -> Result<(), StoreError> {
         let key = key(folder)?;
         let reviewed = Reviewed { hash: hash.to_owned(), reviewed_at: now() };
@@ -192,15 +206,29 @@ impl TrustStore {
         })
     }
 
-    /// Keeps an extension from running until its content is approved, or is again what it was before.
-    pub fn hold(&self, folder: &Path, before: Option<&str>) -> Result<(), StoreError> {
+    /// Keeps an extension from running until its content is approved, or is again what it was before: that of its folder, and
+    /// of files outside of it.
+    pub fn hold(
+        &self,
+        folder: &Path,
+        before: Option<&str>,
+        outside: &BTreeMap<PathBuf, String>,
+    ) -> Result<(), StoreError> {
         let key = key(folder)?;
-        if self.0.read()?.held.contains_key(&key) {
+        let is_complete = |held: &Held| outside.keys().all(|file| held.outside.contains_key(file));
+        if self.0.read()?.held.get(&key).is_some_and(is_complete) {
             return Ok(());
         }
-        let held = Held { before: before.map(str::to_owned), held_at: now() };
+        let before = before.map(str::to_owned);
         self.0.change(|remembered| {
-            remembered.held.entry(key).or_insert(held);
+            let held = remembered.held.entry(key).or_insert_with(|| Held {
+                before,
+                outside: BTreeMap::new(),
+                held_at: now(),
+            });
+            for (file, hash) in outside {
+                held.outside.entry(file.clone()).or_insert_with(|| hash.clone());
+            }
         })
     }
 
@@ -231,6 +259,38 @@ pub fn content_hash(folder: &Path) -> std::io::Result<String> {
     hash_within(folder, MAX_REVIEW_FILES, MAX_REVIEW_BYTES)
 }
 
+/// Between the hash of a folder's content and that of files outside of it.
+const OUTSIDE_MARK: char = '+';
+
+/// The hash of a content with files outside of the extension's folder that changed, and what is in them now.
+pub fn with_outside(folder: String, outside: &BTreeMap<PathBuf, String>) -> String {
+    if outside.is_empty() {
+        return folder;
+    }
+    let mut hash = Sha256::new();
+    for (file, content) in outside {
+        add_field(&mut hash, file.as_os_str().as_bytes());
+        add_field(&mut hash, content.as_bytes());
+    }
+    format!("{folder}{OUTSIDE_MARK}{}", hex(&hash.finalize()))
+}
+
+/// Those of the files whose content is another now, with the hash of what is in them; nothing if they cannot be read.
+pub fn changed(files: &BTreeMap<PathBuf, String>) -> BTreeMap<PathBuf, String> {
+    let now = |file: &Path| {
+        let hash = hash_file(file, MAX_REVIEW_BYTES).ok();
+        hash.map_or_else(String::new, |(hash, _)| hex(&hash))
+    };
+    let all = files.iter().map(|(file, before)| (file, before, now(file)));
+    all.filter(|(_, before, now)| *before != now)
+        .map(|(file, _, now)| (file.clone(), now))
+        .collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn hash_within(folder: &Path, max_files: u64, max_bytes: u64) -> std::io::Result<String> {
     let root = std::fs::canonicalize(folder)?;
     let too_much = |what: String| {
@@ -256,7 +316,7 @@ fn hash_within(folder: &Path, max_files: u64, max_bytes: u64) -> std::io::Result
             return Err(too_much(format!("{max_bytes} bytes")));
         }
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
 }
 
 /// Adds what stands behind one name; how many bytes of files that were.
@@ -463,10 +523,10 @@ mod tests {
         let (a, b) = (folder(temp.path(), "a"), folder(temp.path(), "b"));
         let store = TrustStore::of(temp.path());
         assert_eq!(store.held(&a), None);
-        store.hold(&a, Some("first")).unwrap();
-        store.hold(&b, None).unwrap();
+        store.hold(&a, Some("first"), &BTreeMap::new()).unwrap();
+        store.hold(&b, None, &BTreeMap::new()).unwrap();
         // What it was before is what it was when it was held first.
-        store.hold(&a, Some("second")).unwrap();
+        store.hold(&a, Some("second"), &BTreeMap::new()).unwrap();
         assert_eq!(TrustStore::of(temp.path()).held(&a).unwrap().before.unwrap(), "first");
         store.review(&a, "third").unwrap();
         assert_eq!(store.held(&a), None);
@@ -539,6 +599,35 @@ mod tests {
         symlink(&root, temp.path().join("reached")).unwrap();
         let reached = content_hash(&temp.path().join("reached")).unwrap();
         assert_eq!(reached, content_hash(&root).unwrap());
+    }
+
+    #[test]
+    fn files_outside_count_as_long_as_they_are_not_what_they_were() {
+        let temp = tempfile::tempdir().unwrap();
+        let (home, store) = (temp.path().join("home"), TrustStore::of(&temp.path().join("home")));
+        fs::create_dir(home).unwrap();
+        let a = folder(temp.path(), "a");
+        let (file, absent) = (temp.path().join("lib.mjs"), temp.path().join("absent.mjs"));
+        fs::write(&file, "abc").unwrap();
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let known = [(file.clone(), abc.to_owned())].into();
+        let alone = content_hash(&a).unwrap();
+        store.hold(&a, Some(&alone), &known).unwrap();
+        assert_eq!(store.content_to_review(&a).unwrap(), alone);
+        fs::write(&file, "other").unwrap();
+        let both = store.content_to_review(&a).unwrap();
+        assert_ne!(both, alone);
+        // One that was noticed later is added; what was known stays.
+        let more = [(file.clone(), String::new()), (absent.clone(), String::new())].into();
+        store.hold(&a, None, &more).unwrap();
+        assert_eq!(store.held(&a).unwrap().outside[&file], abc);
+        assert_eq!(store.content_to_review(&a).unwrap(), both);
+        fs::write(&absent, "").unwrap();
+        assert_ne!(store.content_to_review(&a).unwrap(), both);
+        store.review(&a, &both).unwrap();
+        assert!(store.is_reviewed(&a, &both) && store.is_reviewed(&a, &alone));
+        store.review(&a, &alone).unwrap();
+        assert!(!store.is_reviewed(&a, &both));
     }
 
     #[test]

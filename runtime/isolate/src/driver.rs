@@ -158,7 +158,7 @@ fn adopt(worker: &mut Worker, spec: &LoadSpec, is_alone: bool) -> Result<(), Str
         state.put(permissions.clone());
     }
     let folder = spec.entry.parent().unwrap_or(Path::new("/")).to_owned();
-    worker.home.fill(spec.id.clone(), folder, permissions);
+    worker.home.fill(spec.id.clone(), folder, permissions, spec.outside.clone());
     let entry = spec.entry.to_string_lossy().into_owned();
     call(
         &mut worker.runtime,

@@ -5,4 +5,5 @@ mod commonjs;
 pub mod internal;
 pub mod loader;
 pub mod node;
+mod outside;
 mod typescript;

@@ -35,7 +35,33 @@ pub struct LoadSpec {
     pub sandbox_required: bool,
     /// Resource limits of this isolate.
     pub limits: IsolateLimits,
+    /// What counts as a file from outside of the extension, and which of these must not be loaded.
+    pub outside: Outside,
 }
+
+/// Files that an extension imports from outside of its folder, such as packages of the repository.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Outside {
+    /// The extension's folder, without links: what a person approves is what is in it.
+    pub folder: PathBuf,
+    /// Set while an extension runs, or has run, that may do less and may have written them.
+    pub suspicion: Option<Suspicion>,
+}
+
+/// Which files from outside are not loaded: those that changed since a moment, unless their content is known.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Suspicion {
+    /// The extension that may do less.
+    pub who: String,
+    /// When it was started.
+    pub since: FileTime,
+    /// By path, the SHA-256 of contents that it did not write, or that a person has approved.
+    pub accepted: BTreeMap<PathBuf, String>,
+}
+
+/// A moment by the clock that dates files: seconds since 1970, and nanoseconds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileTime(pub i64, pub i64);
 
 /// Resource limits of one isolate.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
@@ -204,7 +230,7 @@ pub enum FromIsolate {
         /// The handler's value in JSON, or what it threw.
         result: Result<String, ScriptError>,
     },
-    /// Files of the extension were read as modules: the entry, and what it imports by path.
+    /// Files were read as modules: all but packages inside of the extension's own folder.
     Loaded {
         /// Each with what was in it.
         files: Vec<LoadedFile>,
@@ -226,8 +252,12 @@ pub enum FromIsolate {
 pub struct LoadedFile {
     /// The file, after links were followed.
     pub path: PathBuf,
-    /// SHA-256 of what was in it, in hexadecimal.
+    /// SHA-256 of what was in it, in hexadecimal; nothing if it could not be read.
     pub hash: String,
+    /// Whether it belongs to an installed package, which is not watched for changes.
+    pub is_package: bool,
+    /// Whether it was not loaded after all, because of a [`Suspicion`].
+    pub is_refused: bool,
 }
 
 /// What an isolate uses.

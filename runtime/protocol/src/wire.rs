@@ -300,7 +300,12 @@ mod tests {
         round(&FromIsolate::Log(LogRecord { level: LogLevel::Info, text: "x".into() }));
         let (wall_us, cpu_us, from_spare, engine) = (1, 2, true, EngineName::V8);
         round(&FromIsolate::Ready(ReadyReport { wall_us, cpu_us, from_spare, engine }));
-        let file = LoadedFile { path: "/x".into(), hash: String::new() };
+        let file = LoadedFile {
+            path: "/x".into(),
+            hash: String::new(),
+            is_package: true,
+            is_refused: false,
+        };
         round(&FromIsolate::Loaded { files: vec![file] });
         let params = json!({ "deep": [{}] });
         round(&FromIsolate::Request { request: 4, method: "session.join".into(), params });

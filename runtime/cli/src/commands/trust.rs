@@ -10,7 +10,6 @@ use tenon_host::control::Request;
 use tenon_host::discovery;
 use tenon_host::discovery::Scope;
 use tenon_host::trust::TrustStore;
-use tenon_host::trust::content_hash;
 
 use crate::args::Args;
 use crate::args::TrustArgs;
@@ -110,7 +109,7 @@ async fn review(
     name: &str,
 ) -> Result<ExitCode, CliError> {
     let found = workspace.pick(name)?;
-    let hash = content_hash(&found.folder).map_err(|error| {
+    let hash = store.content_to_review(&found.folder).map_err(|error| {
         CliError::new(format!("{} cannot be read: {error}", found.folder.display()))
     })?;
     let known = store.is_reviewed(&found.folder, &hash);

@@ -285,6 +285,7 @@ impl Session {
 
     /// Takes down which files a load was made from.
     pub(super) fn loaded_files(&self, peer: &Peer, files: Vec<LoadedFile>) {
+        let mut outside = Vec::new();
         {
             let mut state = self.0.extensions.lock();
             let Some((extension, slot)) = state.of(peer) else { return };
@@ -293,10 +294,20 @@ impl Session {
             if !newest || matches!(slot, Slot::Draining(_)) {
                 return;
             }
-            for LoadedFile { path, hash } in files {
-                extension.files.insert(path, hash);
+            let folder = std::fs::canonicalize(&extension.found.folder).unwrap_or_default();
+            for file in files {
+                if !file.is_package {
+                    extension.files.insert(file.path.clone(), file.hash.clone());
+                }
+                if !file.path.starts_with(&folder) {
+                    extension.outside.insert(file.path.clone(), file.hash.clone());
+                    outside.push(file);
+                }
             }
             extension.info.files = extension.files.keys().cloned().collect();
+        }
+        if self.note_outside(&peer.key, outside) {
+            self.hold_again(&peer.key);
         }
         self.watch_files();
     }

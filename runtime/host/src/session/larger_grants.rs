@@ -1,11 +1,19 @@
 //! Code that appears or changes while an extension with a smaller grant runs. That extension may have written it, to have
 //! it run with more rights than it has itself; so it waits for the person's approval. The kernel protects most places where
 //! extensions are, but not those that are not there yet, and not everywhere.
+//!
+//! What an extension imports from outside of its folder counts, too. The files of the last load are compared here before the
+//! next. Whatever else the next one imports, such as a package that now stands nearer, is met by the loader, which refuses what
+//! changed since the smaller grant was there ([`Suspicion`]).
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::path::PathBuf;
 
+use tenon_protocol::message::FileTime;
+use tenon_protocol::message::LoadedFile;
 use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::Suspicion;
 
 use super::Session;
 use super::approvals::Approvals;
@@ -25,19 +33,33 @@ use crate::trust::TrustStore;
 /// Who has run in this session with a restricted grant, and which content of others is not theirs.
 #[derive(Default)]
 pub struct LargerGrants {
-    /// Every restricted extension that was started. One that has ended may have written files before.
-    restricted: BTreeMap<Key, ExtensionConfig>,
-    /// By extension, the hash of the content it had before any of those that may do less ran, or that was approved since.
-    accepted: BTreeMap<Key, String>,
+    /// Every restricted extension that was started, and when. One that has ended may have written files before.
+    restricted: BTreeMap<Key, (ExtensionConfig, FileTime)>,
+    /// By extension, the content it had before any of those that may do less ran, or that was approved since.
+    accepted: BTreeMap<Key, Content>,
+}
+
+/// What an extension consists of.
+#[derive(Clone)]
+struct Content {
+    /// The hash of what is in its folder.
+    folder: String,
+    /// By path, the hash of what is in the files that it imports from elsewhere.
+    outside: BTreeMap<PathBuf, String>,
 }
 
 impl LargerGrants {
-    /// An extension that has run here and may do less than one with the given configuration. Secrets that the person gave
-    /// an extension belong to that one alone.
-    fn smaller(&self, key: &Key, config: &ExtensionConfig, has_secrets: bool) -> Option<String> {
-        let mut others = self.restricted.iter().filter(|(other, _)| *other != key);
-        let (smaller, _) = others.find(|(_, it)| has_secrets || !config.is_within(it))?;
-        Some(id_of(smaller))
+    /// Extensions that have run here and may do less than one with the given configuration, and when they were started.
+    /// Secrets that the person gave an extension belong to that one alone.
+    fn smaller<'a>(
+        &'a self,
+        key: &'a Key,
+        config: &'a ExtensionConfig,
+        has_secrets: bool,
+    ) -> impl Iterator<Item = (&'a Key, FileTime)> {
+        let others = self.restricted.iter().filter(move |(other, _)| *other != key);
+        let smaller = others.filter(move |(_, (it, _))| has_secrets || !config.is_within(it));
+        smaller.map(|(other, (_, since))| (other, *since))
     }
 }
 
@@ -55,11 +77,54 @@ impl Session {
             if known || self.smaller_than(&found).is_some() || store.held(&found.folder).is_some() {
                 continue;
             }
-            if let Ok(hash) = trust::content_hash(&found.folder) {
-                self.larger_grants().accepted.insert(other, hash);
+            if let Ok(folder) = trust::content_hash(&found.folder) {
+                let outside = {
+                    let state = self.0.extensions.lock();
+                    state.map.get(&other).map(|it| it.outside.clone()).unwrap_or_default()
+                };
+                self.larger_grants().accepted.insert(other, Content { folder, outside });
             }
         }
-        self.larger_grants().restricted.insert(key.clone(), config.clone());
+        self.larger_grants().restricted.insert(key.clone(), (config.clone(), time_of_files()));
+    }
+
+    /// Which files from outside a load must not read, because an extension that may do less may have written them.
+    pub(super) fn suspicion(&self, key: &Key, config: &ExtensionConfig) -> Option<Suspicion> {
+        if self.larger_grants().restricted.is_empty() {
+            return None;
+        }
+        let has_secrets = Approvals::of(&self.0.options.home).has_any(&identity(key));
+        let grants = self.larger_grants();
+        let (who, since) =
+            grants.smaller(key, config, has_secrets).min_by_key(|(_, since)| *since)?;
+        let accepted = grants.accepted.get(key).map(|content| content.outside.clone());
+        Some(Suspicion { who: id_of(who), since, accepted: accepted.unwrap_or_default() })
+    }
+
+    /// Takes down what a load has read from outside of its folder; whether it was refused any of it.
+    pub(super) fn note_outside(&self, key: &Key, files: Vec<LoadedFile>) -> bool {
+        let is_refused = files.iter().any(|file| file.is_refused);
+        if let Some(content) = self.larger_grants().accepted.get_mut(key) {
+            for LoadedFile { path, hash, is_refused, .. } in files {
+                // What is known of it already was in it before. Nobody has seen what was before in one that was refused.
+                let before = if is_refused { String::new() } else { hash };
+                content.outside.entry(path).or_insert(before);
+            }
+        }
+        is_refused
+    }
+
+    /// Looks again at an extension of which a load was refused something: it waits for the person's approval from now on.
+    pub(super) fn hold_again(&self, key: &Key) {
+        let (session, key) = (self.clone(), key.clone());
+        self.0.runtime.spawn(async move {
+            let _alone = session.0.lifecycle.lock().await;
+            let found = session.find_all().into_iter().find(|found| key_of(found) == key);
+            // If nothing keeps it from running, the file has changed once more, and what watches files sees to it.
+            if let Some(found) = found.filter(|found| session.obstacle_status(found).is_some()) {
+                session.add(&found);
+            }
+        });
     }
 
     /// Whatever keeps an extension waiting for the person's approval.
@@ -79,29 +144,41 @@ impl Session {
             let obstacle = Obstacle::new(Status::Untrusted, message, Some(hint));
             Obstacle { review, held: Some(held), ..obstacle }
         };
-        let hash = match trust::content_hash(&found.folder) {
+        let folder = match trust::content_hash(&found.folder) {
             Ok(hash) => hash,
             Err(error) => {
                 let why = format!("its files cannot be read ({error}), and may have changed");
                 return Some(waits(&why, error.to_string(), None));
             }
         };
+        let mut outside = held.as_ref().map(|held| held.outside.clone()).unwrap_or_default();
+        outside.extend(accepted.iter().flat_map(|content| content.outside.clone()));
+        let changed = trust::changed(&outside);
+        let hash = trust::with_outside(folder.clone(), &changed);
         let before = held.as_ref().and_then(|held| held.before.as_ref());
-        if before == Some(&hash)
-            || accepted.as_ref() == Some(&hash)
-            || store.is_reviewed(&found.folder, &hash)
-        {
+        let is_known =
+            before == Some(&folder) || accepted.as_ref().is_some_and(|it| it.folder == folder);
+        if is_known && changed.is_empty() || store.is_reviewed(&found.folder, &hash) {
             if held.is_some() {
                 self.complain(&key, store.release(&found.folder));
             }
-            self.larger_grants().accepted.insert(key, hash);
+            outside.extend(changed);
+            self.larger_grants().accepted.insert(key, Content { folder, outside });
             return None;
         }
         // A later session must not run it either.
-        self.complain(&key, store.hold(&found.folder, accepted.as_deref()));
+        outside.retain(|file, _| changed.contains_key(file));
+        let folder_before = accepted.as_ref().map(|content| content.folder.as_str());
+        self.complain(&key, store.hold(&found.folder, folder_before, &outside));
         let is_new = accepted.is_none() && before.is_none();
-        let why = if is_new { "it appeared" } else { "it changed" };
-        Some(waits(why, hash.clone(), Some(hash)))
+        let why = match changed.keys().next() {
+            _ if is_new => "it appeared".to_owned(),
+            Some(file) if is_known => {
+                format!("{}, which it imports, changed", file.display())
+            }
+            _ => "it changed".to_owned(),
+        };
+        Some(waits(&why, hash.clone(), Some(hash)))
     }
 
     /// Accepts the content of an extension that Tenon itself has just written. Whoever asked for it chose its name, not its
@@ -109,7 +186,8 @@ impl Session {
     pub(super) fn accept_own_work(&self, folder: &Path) {
         let found = self.find_all().into_iter().find(|found| found.folder == folder);
         if let (Some(found), Ok(hash)) = (found, trust::content_hash(folder)) {
-            self.larger_grants().accepted.insert(key_of(&found), hash);
+            let content = Content { folder: hash, outside: BTreeMap::new() };
+            self.larger_grants().accepted.insert(key_of(&found), content);
             // It may have been noticed before.
             self.watch_files();
         }
@@ -137,7 +215,8 @@ impl Session {
         let key = key_of(found);
         let config = self.0.config.of(&found.id(), &found.name);
         let has_secrets = Approvals::of(&self.0.options.home).has_any(&identity(&key));
-        self.larger_grants().smaller(&key, &config, has_secrets)
+        let grants = self.larger_grants();
+        grants.smaller(&key, &config, has_secrets).next().map(|(smaller, _)| id_of(smaller))
     }
 
     fn complain(&self, key: &Key, written: Result<(), crate::store::StoreError>) {
@@ -150,4 +229,17 @@ impl Session {
         // Every statement leaves it whole, also one that panics.
         self.0.larger_grants.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
+}
+
+/// Now, by the clock that dates files. It stands still for some milliseconds at a time, so what is dated like this was not
+/// written by something that is yet to be started.
+fn time_of_files() -> FileTime {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    #[cfg(target_os = "linux")]
+    let clock = libc::CLOCK_REALTIME_COARSE;
+    #[cfg(not(target_os = "linux"))]
+    let clock = libc::CLOCK_REALTIME;
+    // SAFETY: the structure is ours and outlives the call.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    FileTime(now.tv_sec, now.tv_nsec)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::LogLevel;
+use tenon_protocol::message::Outside;
 use tenon_protocol::message::ToIsolate;
 
 use super::Session;
@@ -134,7 +135,8 @@ impl Session {
             return Some(Obstacle::new(Status::Failed, reason, None));
         }
         if found.scope == Scope::Project && self.0.config.trust.review {
-            return self.unreviewed(found);
+            // Who has approved what is in its folder has not approved what it imports from elsewhere.
+            return self.unreviewed(found).or_else(|| self.unapproved(found));
         }
         self.unapproved(found)
     }
@@ -219,12 +221,15 @@ impl Session {
 
     /// Starts a load of an extension: beside the one that serves, or as the one that serves.
     pub(super) fn start(&self, key: &Key, entry: PathBuf) {
-        let spec = self.load_spec(key, entry);
-        self.before_start(key, &self.0.config.of(&spec.id, &key.1));
+        let mut spec = self.load_spec(key, entry);
+        let config = self.0.config.of(&spec.id, &key.1);
+        self.before_start(key, &config);
+        spec.outside.suspicion = self.suspicion(key, &config);
         let (generation, overtaken) = {
             let mut state = self.0.extensions.lock();
             let Some(extension) = state.map.get_mut(key) else { return };
             extension.files = entry_files(&extension.found);
+            extension.outside.clear();
             extension.record.returns = None;
             // A load that was on its way has been overtaken.
             (extension.record.next_generation(), extension.next.take())
@@ -324,7 +329,10 @@ impl Session {
         let env = self.environment(&config, &entry, &data);
         let limits = Limits::configured(&config).isolate;
         let sandbox_required = config.sandbox == Sandbox::Required;
-        LoadSpec { id, entry, cwd: options.cwd.clone(), env, grant, sandbox_required, limits }
+        let cwd = options.cwd.clone();
+        let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+        let outside = Outside { folder: real, suspicion: None };
+        LoadSpec { id, entry, cwd, env, grant, sandbox_required, limits, outside }
     }
 
     /// The folder an extension keeps its data in. Extensions of the same name in two repositories are

@@ -37,9 +37,11 @@ use sha2::Sha256;
 use super::commonjs;
 use super::node::NodeServices;
 use super::node::is_in_package;
+use super::outside;
 use super::typescript;
 use crate::code_cache;
 use crate::message::LoadedFile;
+use crate::message::Outside;
 
 /// Modules that are part of the program. The first column is what extensions write.
 const BUILT_IN: &[(&str, &str, &str)] = &[
@@ -87,21 +89,28 @@ struct Resident {
     id: String,
     folder: PathBuf,
     permissions: PermissionsContainer,
+    outside: Outside,
 }
 
 #[derive(Default)]
 struct Loaded {
-    /// Every file that was loaded, with the hash of what was in it when it was last read.
-    known: HashMap<PathBuf, String>,
+    /// Every file that was loaded, as it was when it was last read.
+    known: HashMap<PathBuf, LoadedFile>,
     /// Those that nobody was told of yet.
     fresh: Vec<LoadedFile>,
 }
 
 impl Home {
     /// Everything below `folder` may be imported; for the rest the permissions decide.
-    pub fn fill(&self, id: String, folder: PathBuf, permissions: PermissionsContainer) {
+    pub fn fill(
+        &self,
+        id: String,
+        folder: PathBuf,
+        permissions: PermissionsContainer,
+        outside: Outside,
+    ) {
         // Filled once, when the isolate takes on its extension.
-        let _ = self.0.resident.set(Resident { id, folder, permissions });
+        let _ = self.0.resident.set(Resident { id, folder, permissions, outside });
     }
 
     /// The extension's id, once it is known.
@@ -125,22 +134,45 @@ impl Home {
     /// cannot be read or parsed is worth another try when the file changes. `real` is its path after
     /// links were followed.
     pub fn read(&self, path: &Path, real: &Path) -> std::io::Result<Vec<u8>> {
-        let read = std::fs::read(path);
-        // Installed packages are not what a person edits.
-        if !is_in_package(real) {
-            let hash = read.as_ref().map(|bytes| format!("{:x}", Sha256::digest(bytes)));
-            self.remember(real, hash.unwrap_or_default());
+        let outside = self.outside().filter(|outside| !real.starts_with(&outside.folder));
+        let is_package = is_in_package(real);
+        // Installed packages are not what a person edits. Those of the repository are told of all the same.
+        if is_package && outside.is_none() {
+            return std::fs::read(path);
         }
-        read
+        let mut read = outside::read(path);
+        let hash = read.as_ref().map_or_else(|_| String::new(), |(bytes, _)| sha256(bytes));
+        let suspicion = outside.and_then(|outside| outside.suspicion.as_ref());
+        let mut is_refused = false;
+        if let (Ok((_, changed)), Some(suspicion)) = (&read, suspicion)
+            && let Err(error) = outside::check(suspicion, real, &hash, *changed)
+        {
+            is_refused = true;
+            read = Err(error);
+        }
+        self.remember(LoadedFile { path: real.to_owned(), hash, is_package, is_refused });
+        if outside.is_some()
+            && let Some(manifest) = outside::manifest(real)
+        {
+            // It says which of the package's files is loaded.
+            let hash = std::fs::read(&manifest).map_or_else(|_| String::new(), |it| sha256(&it));
+            let is_refused = false;
+            self.remember(LoadedFile { path: manifest, hash, is_package, is_refused });
+        }
+        read.map(|(bytes, _)| bytes)
     }
 
-    fn remember(&self, real: &Path, hash: String) {
+    fn outside(&self) -> Option<&Outside> {
+        self.0.resident.get().map(|resident| &resident.outside)
+    }
+
+    fn remember(&self, file: LoadedFile) {
         let mut loaded = self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if loaded.known.get(real) == Some(&hash) {
+        if loaded.known.get(&file.path) == Some(&file) {
             return;
         }
-        loaded.known.insert(real.to_owned(), hash.clone());
-        loaded.fresh.push(LoadedFile { path: real.to_owned(), hash });
+        loaded.known.insert(file.path.clone(), file.clone());
+        loaded.fresh.push(file);
         self.0.any_loaded.store(true, Ordering::Relaxed);
     }
 
@@ -169,6 +201,10 @@ impl Home {
             ))),
         }
     }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 /// Where a path leads; the path itself if it leads nowhere.
@@ -450,6 +486,15 @@ mod tests {
         home.read(path, &follow_links(path))
     }
 
+    fn of(path: &Path, hash: &str) -> LoadedFile {
+        LoadedFile {
+            path: path.to_owned(),
+            hash: hash.to_owned(),
+            is_package: false,
+            is_refused: false,
+        }
+    }
+
     #[test]
     fn a_file_is_told_of_once_and_again_when_something_else_was_read() {
         let temp = tempfile::tempdir().unwrap();
@@ -459,8 +504,8 @@ mod tests {
         fs::write(&file, "abc").unwrap();
         assert_eq!(read(&home, &file).unwrap(), b"abc");
         read(&home, &file).unwrap();
-        let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned();
-        assert_eq!(home.take_loaded(), [LoadedFile { path: file.clone(), hash }]);
+        let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(home.take_loaded(), [of(&file, hash)]);
         read(&home, &file).unwrap();
         assert!(home.take_loaded().is_empty());
         fs::write(&file, "abcd").unwrap();
@@ -474,7 +519,7 @@ mod tests {
         let missing = temp.path().join("folder/missing.mjs");
         let home = Home::default();
         assert!(read(&home, &missing).is_err());
-        assert_eq!(home.take_loaded(), [LoadedFile { path: missing, hash: String::new() }]);
+        assert_eq!(home.take_loaded(), [of(&missing, "")]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ use tenon_protocol::limits;
 use tenon_protocol::message::FromIsolate;
 use tenon_protocol::message::Grant;
 use tenon_protocol::message::LoadSpec;
+use tenon_protocol::message::Outside;
 use tenon_protocol::message::ToIsolate;
 
 use super::node_host::NodeExtension;
@@ -349,6 +350,7 @@ async fn start(
         grant: Grant::default(),
         sandbox_required: false,
         limits: limits::default_limits(),
+        outside: Outside::default(),
     };
     let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
     let isolate = launcher
