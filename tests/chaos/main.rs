@@ -6,6 +6,7 @@
 
 mod approval;
 mod case;
+mod control_groups;
 mod forks;
 mod handover;
 mod hostile;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         results::trials(),
         storm::trials(),
         handover::trials(),
+        control_groups::trials(),
         forks::trials(),
         killing::trials(),
         supervision::trials(),

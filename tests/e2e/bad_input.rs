@@ -271,7 +271,7 @@ fn inspect_shows_a_load_error_as_a_person_reads_it() {
         .extension("broken", "import fs from 'node:fs';\n\nfs.readFileSyncc('x');\n");
     let run = workspace.run(&["ext", "inspect", "broken"]);
     let text = workspace.scrub(&run.stdout);
-    let changes = ["hash ", "log file ", "==="];
+    let changes = ["hash ", "log file ", "group ", "==="];
     let is_stable = |line: &&str| !changes.iter().any(|change| line.contains(change));
     let text: Vec<&str> = text.lines().filter(is_stable).collect();
     insta::assert_snapshot!(text.join("\n"), @r"

@@ -66,7 +66,7 @@ fn list_is_a_table_and_an_array() {
 fn inspect_shows_what_an_extension_offers() {
     let workspace = Workspace::new().extension("hello", HELLO);
     let text = workspace.scrub(&workspace.run(&["ext", "inspect", "project:hello"]).stdout);
-    let changes = ["hash ", "ready ", "log file ", "==="];
+    let changes = ["hash ", "ready ", "log file ", "group ", "==="];
     let is_stable = |line: &&str| !changes.iter().any(|change| line.contains(change));
     let stable: Vec<&str> = text.lines().filter(is_stable).collect();
     insta::assert_snapshot!(stable.join("\n"), @r"

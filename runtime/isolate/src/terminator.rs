@@ -15,6 +15,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use deno_core::v8;
+use tenon_protocol::limits::CHILDREN_LIMIT;
 
 use crate::background;
 use crate::children;
@@ -533,7 +534,7 @@ impl State {
             None => reason,
         };
         let reason = self.reason.get_or_insert(reason);
-        let too_many = matches!(reason, EndReason::Limit(breach) if breach.limit == "children");
+        let too_many = matches!(reason, EndReason::Limit(breach) if breach.limit == CHILDREN_LIMIT);
         // A synchronous child process would hold the thread as long as it runs.
         let kill = if too_many { children::kill_even_detached } else { children::kill_all };
         self.threads.iter().for_each(|&thread| kill(thread));

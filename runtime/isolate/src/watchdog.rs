@@ -15,6 +15,8 @@ use std::sync::atomic::fence;
 use std::time::Duration;
 use std::time::Instant;
 
+use tenon_protocol::limits::CHILDREN_LIMIT;
+use tenon_protocol::limits::MEMORY_LIMIT;
 use tokio::sync::Notify;
 
 use crate::background;
@@ -233,7 +235,7 @@ impl Subject {
         if self.terminator.is_alone() && memory::resident_bytes() > most {
             let megabytes = most / (1024 * 1024);
             let allowed = format!("the memory of its process reached the limit of {megabytes} MB");
-            self.terminator.breach_on(self.thread, limits::breach("memory-mb", allowed));
+            self.terminator.breach_on(self.thread, limits::breach(MEMORY_LIMIT, allowed));
         }
     }
 
@@ -242,7 +244,7 @@ impl Subject {
         self.children = self.terminator.count_children(most);
         if self.children > most {
             let allowed = format!("it had more than {most} child processes");
-            self.terminator.breach_on(self.thread, limits::breach("children", allowed));
+            self.terminator.breach_on(self.thread, limits::breach(CHILDREN_LIMIT, allowed));
         }
     }
 }

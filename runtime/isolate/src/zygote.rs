@@ -12,6 +12,7 @@ mod connection;
 pub mod entropy;
 #[cfg(feature = "v8")]
 pub mod foreground;
+mod fork;
 #[cfg(feature = "v8")]
 mod fork_memory;
 #[cfg(feature = "v8")]
@@ -37,10 +38,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tenon_protocol::zygote::COMMAND;
+use tenon_protocol::zygote::EXIT_WITH_ALL;
+use tenon_protocol::zygote::GroupLimit;
 use tenon_protocol::zygote::IDLE_VARIABLE;
 use tenon_protocol::zygote::Order;
 use tenon_protocol::zygote::ProcessNumber;
 use tenon_protocol::zygote::Report;
+use tenon_sandbox::control_groups::Group;
+use tenon_sandbox::control_groups::Groups;
+use tenon_sandbox::control_groups::TaskEvents;
 
 use crate::children;
 use connection::Connection;
@@ -87,7 +93,11 @@ pub fn serve_if_asked() -> Option<ExitCode> {
 /// Executes orders until the last session has disconnected and the idle time is over.
 fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
     let starter = standard_input()?;
+    let session = session_of(&starter);
     leave_the_session();
+    // Before the engine boots: memory belongs to the group in which it was first written to. Without groups, or with some that
+    // limit nothing, extensions run all the same.
+    let groups = Groups::prepare(session).ok();
     let listener = socket.and_then(|path| Listener::open(&path));
     IS_ZYGOTE.store(true, Relaxed);
     let booted = boot::boot()?;
@@ -97,14 +107,15 @@ fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
         listener,
         processes: Vec::new(),
         idle: idle_time(),
+        groups,
     };
     match zygote.run()? {
         Outcome::Idle => Ok(()),
-        Outcome::Forked(files) => {
+        Outcome::Forked(files, group) => {
             IS_ZYGOTE.store(false, Relaxed);
             // The child closes the zygote's descriptors. Dropping its values would only copy shared pages.
             std::mem::forget(zygote);
-            child::run(booted, files)
+            child::run(booted, files, group)
         }
     }
 }
@@ -122,6 +133,13 @@ fn standard_input() -> std::io::Result<UnixStream> {
         return Err(std::io::Error::last_os_error());
     }
     Ok(socket)
+}
+
+/// The process that started this one. Zero, which no process comes from, if it has ended.
+fn session_of(starter: &UnixStream) -> u32 {
+    let session = std::os::unix::process::parent_id();
+    let made_the_socket = peer(starter).is_some_and(|peer| peer.pid.cast_unsigned() == session);
+    if made_the_socket { session } else { 0 }
 }
 
 /// Detaches the zygote from the session that started it: it serves other sessions, too, so it must not share one's
@@ -175,19 +193,25 @@ impl Listener {
 }
 
 fn is_own_user(stream: &UnixStream) -> bool {
+    // SAFETY: getuid only returns a number.
+    peer(stream).is_some_and(|peer| peer.uid == unsafe { libc::getuid() })
+}
+
+/// Who made the other end.
+fn peer(stream: &UnixStream) -> Option<libc::ucred> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
     let mut size = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: the structure is ours and has the given size.
-    unsafe {
-        let asked = libc::getsockopt(
+    let asked = unsafe {
+        libc::getsockopt(
             stream.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_PEERCRED,
             (&raw mut peer).cast(),
             &raw mut size,
-        );
-        asked == 0 && peer.uid == libc::getuid()
-    }
+        )
+    };
+    (asked == 0).then_some(peer)
 }
 
 /// One forked process.
@@ -197,6 +221,12 @@ struct Process {
     descriptor: Option<OwnedFd>,
     number: ProcessNumber,
     connection: u64,
+    /// With everything that it has started, if there are groups.
+    group: Option<Group>,
+    /// Readable when it was refused another process or thread.
+    task_events: Option<TaskEvents>,
+    /// The limit of its group that it has reached.
+    limit: Option<GroupLimit>,
 }
 
 struct Zygote {
@@ -205,14 +235,15 @@ struct Zygote {
     listener: Option<Listener>,
     processes: Vec<Process>,
     idle: Duration,
+    groups: Option<Groups>,
 }
 
 /// How the zygote's loop ended.
 enum Outcome {
     /// No session used it for the idle time.
     Idle,
-    /// This is a new process, with these files.
-    Forked(child::Files),
+    /// This is a new process, with these files, and the group it is in.
+    Forked(child::Files, Option<Group>),
 }
 
 impl Zygote {
@@ -233,6 +264,9 @@ impl Zygote {
             if ready == 0 && is_idle && self.retire() {
                 return Ok(Outcome::Idle);
             }
+            if waiting.iter().any(|descriptor| descriptor.revents & libc::POLLPRI != 0) {
+                self.processes.iter_mut().for_each(Process::obey_group);
+            }
             self.reap();
             if let Some(stream) = self.listener.as_ref().and_then(Listener::accept)
                 && let Ok(connection) = Connection::new(stream)
@@ -240,8 +274,8 @@ impl Zygote {
                 self.connections.push((self.next_connection, connection));
                 self.next_connection += 1;
             }
-            if let Some(files) = self.serve_connections()? {
-                return Ok(Outcome::Forked(files));
+            if let Some((files, group)) = self.serve_connections()? {
+                return Ok(Outcome::Forked(files, group));
             }
         }
     }
@@ -254,8 +288,14 @@ impl Zygote {
             .processes
             .iter()
             .filter_map(|process| Some(reading(process.descriptor.as_ref()?.as_raw_fd())));
+        let groups = self.processes.iter().filter_map(|process| process.task_events.as_ref());
+        let groups = groups.map(|events| libc::pollfd {
+            fd: events.as_fd().as_raw_fd(),
+            events: libc::POLLPRI,
+            revents: 0,
+        });
         let connections = self.connections.iter().map(|(_, connection)| connection.interest());
-        listener.chain(processes).chain(connections).collect()
+        listener.chain(processes).chain(groups).chain(connections).collect()
     }
 
     /// Stops listening. A session that connected in the last moment is still served, by this zygote alone; false then.
@@ -272,7 +312,7 @@ impl Zygote {
     }
 
     /// Does what sessions have ordered. Returns in the new process when one was forked.
-    fn serve_connections(&mut self) -> std::io::Result<Option<child::Files>> {
+    fn serve_connections(&mut self) -> std::io::Result<Option<(child::Files, Option<Group>)>> {
         let mut index = 0;
         while index < self.connections.len() {
             let (id, connection) = &mut self.connections[index];
@@ -280,8 +320,8 @@ impl Zygote {
             connection.flush();
             let is_open = connection.read();
             while let Some(order) = self.connections[index].1.next_order() {
-                if let Some(files) = self.carry_out(id, index, order) {
-                    return Ok(Some(files));
+                if let Some(forked) = self.carry_out(id, index, order) {
+                    return Ok(Some(forked));
                 }
             }
             if is_open && !self.connections[index].1.is_broken() {
@@ -296,7 +336,12 @@ impl Zygote {
         Ok(None)
     }
 
-    fn carry_out(&mut self, id: u64, index: usize, order: Order) -> Option<child::Files> {
+    fn carry_out(
+        &mut self,
+        id: u64,
+        index: usize,
+        order: Order,
+    ) -> Option<(child::Files, Option<Group>)> {
         match order {
             Order::Ping { request } => {
                 let pid = std::process::id();
@@ -316,14 +361,18 @@ impl Zygote {
                     connection.report(&Report::Failed { process: number, why });
                     return None;
                 };
-                match fork() {
-                    Ok(0) => return Some(files),
+                let group = self.groups.as_mut().and_then(|groups| groups.make().ok());
+                match fork::fork(group.as_ref()) {
+                    Ok(0) => return Some((files, group)),
                     Ok(pid) => {
                         self.processes.push(Process {
                             pid,
                             descriptor: process_descriptor(pid),
                             number,
                             connection: id,
+                            task_events: group.as_ref().and_then(Group::task_events),
+                            group,
+                            limit: None,
                         });
                         let pid = pid.cast_unsigned();
                         connection.report(&Report::Started { process: number, pid });
@@ -331,6 +380,7 @@ impl Zygote {
                     Err(error) => {
                         let why = why_no_process(&error);
                         connection.report(&Report::Failed { process: number, why });
+                        self.take_back(group);
                     }
                 }
             }
@@ -347,12 +397,45 @@ impl Zygote {
                 index += 1;
                 continue;
             };
-            let process = self.processes.swap_remove(index);
-            let report = Report::Ended { process: process.number, status };
+            let mut process = self.processes.swap_remove(index);
+            process.end_with_group(status);
+            let report = Report::Ended { process: process.number, status, limit: process.limit };
             let session = self.connections.iter_mut().find(|(id, _)| *id == process.connection);
             if let Some((_, connection)) = session {
                 connection.report(&report);
             }
+            self.take_back(process.group);
+        }
+    }
+
+    fn take_back(&mut self, group: Option<Group>) {
+        if let (Some(groups), Some(group)) = (&mut self.groups, group) {
+            groups.take_back(group);
+        }
+    }
+}
+
+impl Process {
+    /// Ends everything in its group if that has as many processes and threads as it may have.
+    fn obey_group(&mut self) {
+        if self.task_events.as_mut().is_some_and(TaskEvents::were_refused) {
+            // Whoever is not read again would wake the zygote again and again.
+            self.task_events = None;
+            if self.group.as_ref().is_some_and(|group| group.kill().is_ok()) {
+                self.limit = Some(GroupLimit::Tasks);
+            }
+        }
+    }
+
+    /// The process has ended. Ends the rest of its group if nothing of it may go on, and sees whether the group ended it.
+    fn end_with_group(&mut self, status: i32) {
+        let Some(group) = &self.group else { return };
+        if libc::WIFSIGNALED(status) && self.limit.is_none() && group.ran_out_of_memory() {
+            self.limit = Some(GroupLimit::Memory);
+        }
+        if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == EXIT_WITH_ALL {
+            // Without the group nobody finds processes whose parents have ended.
+            let _ = group.kill();
         }
     }
 }
@@ -370,33 +453,6 @@ fn poll(waiting: &mut [libc::pollfd], patience: Option<Duration>) -> std::io::Re
             if error.kind() == std::io::ErrorKind::Interrupted { Ok(1) } else { Err(error) }
         }
     }
-}
-
-/// Forks. Zero in the new process.
-fn fork() -> std::io::Result<i32> {
-    let zygote = std::process::id();
-    // SAFETY: no other thread of this process ever holds a lock. The only other thread is the engine's, which waits for
-    // work since it was started and never gets any. So the copy is consistent.
-    let pid = unsafe { libc::fork() };
-    if pid < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    if pid == 0 {
-        // SAFETY: these take and give integers.
-        unsafe {
-            libc::setpgid(0, 0);
-            // Only the zygote can end this process for its session, so it must not outlive the zygote.
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if libc::getppid().cast_unsigned() != zygote {
-                libc::_exit(1);
-            }
-        }
-    } else {
-        // Both do it, so that neither depends on who is first.
-        // SAFETY: setpgid takes two integers.
-        unsafe { libc::setpgid(pid, pid) };
-    }
-    Ok(pid)
 }
 
 /// Why there is no new process, with what to do about it.

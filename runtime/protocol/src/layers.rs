@@ -16,8 +16,31 @@ pub struct Layers {
     pub no_new_privs: bool,
     /// The grant restricts nothing, so nothing was applied.
     pub unrestricted: bool,
+    /// The control group that the extension is in with all that it starts, if it has one; also where nothing is restricted.
+    #[serde(default)]
+    pub control_group: Option<ControlGroup>,
     /// What was left out, and why, one sentence each.
     pub notes: Vec<String>,
+}
+
+/// What a control group limits. Everything in it can be ended at once, whatever it limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlGroup {
+    /// All memory of its processes together.
+    pub memory: bool,
+    /// How many processes and threads there are in it.
+    pub tasks: bool,
+}
+
+impl std::fmt::Display for ControlGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match (self.memory, self.tasks) {
+            (true, true) => "limits memory and processes, ends all of them",
+            (true, false) => "limits memory, ends all processes",
+            (false, true) => "limits processes, ends all of them",
+            (false, false) => "limits nothing, ends all processes",
+        })
+    }
 }
 
 impl std::fmt::Display for Layers {
@@ -57,6 +80,7 @@ impl Layers {
             seccomp: true,
             no_new_privs: true,
             unrestricted: false,
+            control_group: None,
             notes: Vec::new(),
         }
     }

@@ -50,6 +50,29 @@ pub const CHILDREN: usize = 64;
 /// megabytes and several threads before it does anything.
 pub const WORKERS: usize = 32;
 
+/// The limit of all memory of an extension, in the user's configuration.
+pub const MEMORY_LIMIT: &str = "memory-mb";
+
+/// The limit of its child processes there.
+pub const CHILDREN_LIMIT: &str = "children";
+
+/// What an extension's control group may have beyond `memory-mb`, in bytes: memory of the kernel for it, and files it wrote that are
+/// not on the disk yet. It also gives the extension's own watchdog the time to say where the extension stands.
+pub const GROUP_MEMORY_SLACK_BYTES: usize = 128 * 1024 * 1024;
+
+/// Threads of an extension's own process that its control group has room for: the engine's, those for blocking work, and several for
+/// each of its workers.
+pub const OWN_TASKS: usize = 512;
+
+/// Threads of one child process that the group has room for. Programs such as node have a dozen, compilers as many as there
+/// are processors.
+pub const TASKS_OF_A_CHILD: usize = 64;
+
+/// The most processes and threads in the control group of an extension with so many child processes.
+pub fn tasks_of_group(children: usize) -> usize {
+    OWN_TASKS.saturating_add(children.saturating_mul(TASKS_OF_A_CHILD))
+}
+
 /// Log lines per second that are kept in the long run; more are dropped and counted. Reading more than
 /// that is not for people, and writing it costs the session its time.
 pub const LOG_LINES_PER_SECOND: u32 = 1_000;

@@ -35,6 +35,18 @@ pub enum Order {
     },
 }
 
+/// A limit of all processes of an extension together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GroupLimit {
+    /// They took too much memory.
+    Memory,
+    /// There were too many processes and threads.
+    Tasks,
+}
+
+/// A process exits with this code when nothing that it has started may outlive it, detached or not.
+pub const EXIT_WITH_ALL: i32 = 99;
+
 /// From the zygote to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
@@ -58,6 +70,8 @@ pub enum Report {
         process: ProcessNumber,
         /// Its wait status.
         status: i32,
+        /// The limit of its control group that ended it, if one did.
+        limit: Option<GroupLimit>,
     },
     /// The answer to a [`Order::Ping`].
     Pong {

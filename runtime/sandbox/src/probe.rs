@@ -17,6 +17,7 @@ pub fn available() -> Layers {
         // SAFETY: takes numbers only.
         no_new_privs: unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } >= 0,
         unrestricted: false,
+        control_group: None,
         notes: Vec::new(),
     }
 }

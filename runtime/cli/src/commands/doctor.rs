@@ -89,6 +89,7 @@ async fn look(args: &Args, workspace: &Workspace) -> Vec<Check> {
         engine(),
         zygote(home).await,
         sandbox(),
+        control_group(),
         system::writable("home", home),
         system::writable("logs", &home.join("logs")),
         configuration(home),
@@ -131,6 +132,26 @@ fn sandbox() -> Check {
             "what is missing is checked by Tenon alone; SECURITY.md says what each layer is for",
         )
     }
+}
+
+/// It is an addition to what holds anyway, so there is nothing wrong without it.
+#[cfg(target_os = "linux")]
+fn control_group() -> Check {
+    const NAME: &str = "control group";
+    let hint = "an extension's memory and processes are limited together with those of all it starts where a group is \
+                delegated to tenon alone: systemd-run --user --scope -p Delegate=yes tenon ..., or a container \
+                whose only program it is, with /sys/fs/cgroup writable"
+        .to_owned();
+    let (text, hint) = match tenon_sandbox::control_groups::survey(std::process::id()) {
+        Ok(group) => (group.to_string(), (!group.memory || !group.tasks).then_some(hint)),
+        Err(missing) => (format!("none: {missing}"), Some(hint)),
+    };
+    Check { name: NAME, state: State::Ok, text, hint }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn control_group() -> Check {
+    Check::ok("control group", "none: only Linux has them")
 }
 
 async fn zygote(home: &Path) -> Check {

@@ -15,17 +15,23 @@ use std::time::Duration;
 
 use serde_json::Value;
 use signal_hook::low_level::signal_name;
+use tenon_protocol::limits::CHILDREN_LIMIT;
 use tenon_protocol::limits::MAX_UNSENT_BYTES;
+use tenon_protocol::limits::MEMORY_LIMIT;
 use tenon_protocol::limits::STARVED_GRACE;
 use tenon_protocol::limits::TERMINATE_GRACE;
+use tenon_protocol::limits::tasks_of_group;
+use tenon_protocol::message::Breach;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::IsolateLimits;
 use tenon_protocol::message::IsolateUsage;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::ToIsolate;
 use tenon_protocol::wire;
 use tenon_protocol::wire::Decoder;
 use tenon_protocol::wire::Json;
+use tenon_protocol::zygote::GroupLimit;
 use tenon_protocol::zygote::ProcessNumber;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -81,6 +87,7 @@ struct Process {
     number: ProcessNumber,
     state: watch::Receiver<ProcessState>,
     usage: watch::Sender<IsolateUsage>,
+    limits: IsolateLimits,
     /// Why the session has it killed, if it does.
     kill_reason: Mutex<Option<String>>,
     /// The session has told it to stop, and calls it no more.
@@ -102,7 +109,8 @@ impl Remote {
         set_nonblocking(&errors)?;
         // The process must not block when nobody reads this pipe.
         set_nonblocking(&their_errors)?;
-        let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
+        let limits = spec.limits;
+        let stop_deadline = Duration::from_millis(limits.stop_deadline_ms);
         let link = Arc::new(Link { writer, queue: Mutex::default(), more: Notify::new() });
         tokio::spawn(link.clone().flush());
         let frame = wire::encode(&Json(spec)).map_err(std::io::Error::other)?;
@@ -114,6 +122,7 @@ impl Remote {
             number,
             state,
             usage: watch::Sender::default(),
+            limits,
             kill_reason: Mutex::default(),
             is_stopping: AtomicBool::new(false),
         });
@@ -425,17 +434,39 @@ impl Process {
                 EndReason::Setup { message: format!("no process could be started: {how}") }
             }
             (_, ProcessState::Lost(how)) => EndReason::ProcessDied { how, with_zygote: true },
+            // It was reached before anybody decided anything.
+            (_, ProcessState::Ended(_, Some(limit))) => {
+                EndReason::Limit(group_breach(limit, &self.limits))
+            }
             (Some(reason), _) => EndReason::Terminated { reason },
             (None, ProcessState::Failed(why)) => {
                 EndReason::Setup { message: format!("no process could be started: {why}") }
             }
             (None, state) => {
-                let status = if let ProcessState::Ended(status) = state { status } else { 0 };
+                let status = if let ProcessState::Ended(status, _) = state { status } else { 0 };
                 let how = read_last_lines(errors).explain(describe(ExitStatus::from_raw(status)));
                 EndReason::ProcessDied { how, with_zygote: false }
             }
         }
     }
+}
+
+/// A limit that the extension has reached together with all that it has started.
+fn group_breach(limit: GroupLimit, limits: &IsolateLimits) -> Breach {
+    let (limit, allowed) = match limit {
+        GroupLimit::Memory => {
+            let megabytes = limits.memory_bytes / (1024 * 1024);
+            let what = "it and the programs that it started reached the limit of";
+            (MEMORY_LIMIT, format!("{what} {megabytes} MB of memory together"))
+        }
+        GroupLimit::Tasks => {
+            let (tasks, children) = (tasks_of_group(limits.children), limits.children);
+            let what = "it and the programs that it started had more than";
+            let why = format!("as many as {children} child processes may have");
+            (CHILDREN_LIMIT, format!("{what} {tasks} processes and threads, {why}"))
+        }
+    };
+    Breach { limit: limit.to_owned(), allowed, stack: String::new() }
 }
 
 /// The last lines that a process wrote to its standard error.

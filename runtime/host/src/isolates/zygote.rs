@@ -22,6 +22,7 @@ use tenon_protocol::wire;
 use tenon_protocol::wire::Decoder;
 use tenon_protocol::wire::Json;
 use tenon_protocol::zygote::COMMAND;
+use tenon_protocol::zygote::GroupLimit;
 use tenon_protocol::zygote::IDLE_VARIABLE;
 use tenon_protocol::zygote::Order;
 use tenon_protocol::zygote::ProcessNumber;
@@ -66,8 +67,8 @@ pub enum ProcessState {
     Started(u32),
     /// The system refused to make one, for this reason.
     Failed(String),
-    /// It has ended, with this wait status.
-    Ended(i32),
+    /// It has ended, with this wait status, and because of this limit of its control group, if it was one.
+    Ended(i32, Option<GroupLimit>),
     /// The zygote died, in this way, and the process with it.
     Lost(String),
 }
@@ -75,7 +76,7 @@ pub enum ProcessState {
 impl ProcessState {
     /// Whether the process does not exist any more.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::Failed(_) | Self::Ended(_) | Self::Lost(_))
+        matches!(self, Self::Failed(_) | Self::Ended(..) | Self::Lost(_))
     }
 }
 
@@ -287,9 +288,9 @@ impl Shared {
                     state.send_replace(ProcessState::Failed(why));
                 }
             }
-            Report::Ended { process, status } => {
+            Report::Ended { process, status, limit } => {
                 if let Some(state) = open.processes.remove(&process) {
-                    state.send_replace(ProcessState::Ended(status));
+                    state.send_replace(ProcessState::Ended(status, limit));
                 }
             }
             Report::Pong { request, pid } => {

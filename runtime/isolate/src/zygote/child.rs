@@ -1,6 +1,7 @@
 //! A forked process, from the fork to its end: it becomes one extension's, and exits with it.
 
 use std::io::Write;
+use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::os::fd::OwnedFd;
 use std::os::fd::RawFd;
@@ -8,11 +9,18 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use tenon_protocol::engine::Spare;
+use tenon_protocol::layers::ControlGroup;
 use tenon_protocol::layers::Layers;
+use tenon_protocol::limits::CHILDREN_LIMIT;
+use tenon_protocol::limits::GROUP_MEMORY_SLACK_BYTES;
+use tenon_protocol::limits::tasks_of_group;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::IsolateLimits;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::wire::Decoder;
+use tenon_protocol::zygote::EXIT_WITH_ALL;
+use tenon_sandbox::control_groups::Group;
 use tokio::sync::mpsc;
 
 use super::boot::Booted;
@@ -39,13 +47,14 @@ pub struct Files {
 }
 
 /// Runs an extension, and exits.
-pub fn run(booted: Booted, files: Files) -> ! {
+pub fn run(booted: Booted, files: Files, group: Option<Group>) -> ! {
     let Files { socket, errors } = files;
+    let group = group.map(ManuallyDrop::new);
     let kept = keep_only(&booted.descriptors, &socket, errors);
     let code = match kept.and_then(|()| session_socket::read_spec(&socket)) {
         Ok((spec, decoder)) => {
-            live(booted, spec, decoder, socket);
-            0
+            let group = group.map(|group| limit(&group, &spec.limits));
+            live(booted, spec, group, decoder, socket)
         }
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "the process could not be set up: {error}");
@@ -93,15 +102,30 @@ fn close_range(first: RawFd, last: RawFd) {
     }
 }
 
-/// Everything up to the extension's last message.
-fn live(booted: Booted, spec: LoadSpec, decoder: Decoder, socket: UnixStream) {
+/// Limits what this process and all that it starts may have together.
+fn limit(group: &Group, limits: &IsolateLimits) -> ControlGroup {
+    let memory = limits.memory_bytes.saturating_add(GROUP_MEMORY_SLACK_BYTES);
+    group.limit(memory as u64, tasks_of_group(limits.children) as u64)
+}
+
+/// Everything up to the extension's last message. Returns the code to exit with.
+fn live(
+    booted: Booted,
+    spec: LoadSpec,
+    group: Option<ControlGroup>,
+    decoder: Decoder,
+    socket: UnixStream,
+) -> i32 {
     let Booted { mut worker, outbox, terminator, .. } = booted;
     // A debugger of the user may attach to it, as to any other process. The zygote itself stays protected.
     // SAFETY: prctl takes integers here.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) };
     let layers = match confinement::confine(&spec) {
-        Ok(layers) => layers,
-        Err(message) => return refuse(socket, message),
+        Ok(layers) => Layers { control_group: group, ..layers },
+        Err(message) => {
+            refuse(socket, message);
+            return 0;
+        }
     };
     engine::renew_after_fork(&mut worker.runtime);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -114,7 +138,7 @@ fn live(booted: Booted, spec: LoadSpec, decoder: Decoder, socket: UnixStream) {
         (Ok(runtime), Ok(sender)) => (runtime, Arc::new(sender)),
         (Err(error), _) | (_, Err(error)) => {
             let _ = writeln!(std::io::stderr(), "the process could not be set up: {error}");
-            return;
+            return 0;
         }
     };
     let _inside = runtime.enter();
@@ -124,14 +148,17 @@ fn live(booted: Booted, spec: LoadSpec, decoder: Decoder, socket: UnixStream) {
         Ok(parts) => parts,
         Err(error) => {
             let message = error.to_string();
-            return sender.send(FromIsolate::Ended(EndReason::Setup { message }));
+            sender.send(FromIsolate::Ended(EndReason::Setup { message }));
+            return 0;
         }
     };
     let assignment = Assignment { spec, layers, decoder, socket };
     let reason = serve(&runtime, worker, &outbox, &terminator, assignment);
+    let too_many = matches!(&reason, EndReason::Limit(breach) if breach.limit == CHILDREN_LIMIT);
     if terminator.tell_end() {
         outbox.send(FromIsolate::Ended(reason));
     }
+    if too_many { EXIT_WITH_ALL } else { 0 }
 }
 
 /// Tells the session why nothing of the extension runs.

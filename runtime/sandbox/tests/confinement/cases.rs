@@ -557,8 +557,9 @@ fn the_sandbox_itself() -> Vec<Case> {
 /// The layers in short: whether Landlock is complete, and so on, and how many notes there are.
 fn said(_: &World, layers: Option<Layers>) -> String {
     let Some(layers) = layers else { return "nothing".to_owned() };
-    let Layers { landlock_abi, mount_namespace, seccomp, no_new_privs, unrestricted, notes } =
-        layers;
+    let Layers {
+        landlock_abi, mount_namespace, seccomp, no_new_privs, unrestricted, notes, ..
+    } = layers;
     let complete = landlock_abi.map(|version| version >= 6);
     format!(
         "{complete:?} {mount_namespace} {seccomp} {no_new_privs} {unrestricted} {}",

@@ -103,6 +103,9 @@ fn print_facts(info: &ExtensionInfo) {
             ));
         }
     }
+    if let Some(group) = info.sandbox.as_ref().and_then(|layers| layers.control_group) {
+        output::line(format_args!("  group       {group}"));
+    }
     if let Some(file) = &info.log_file {
         output::line(format_args!("  log file    {}", file.display()));
     }
