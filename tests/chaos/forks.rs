@@ -27,6 +27,7 @@ pub fn trials() -> Vec<Trial> {
         trial("forks::a_heap_of_another_size_is_made_in_the_fork", another_heap),
         trial("forks::what_the_engine_puts_off_is_done", put_off),
         trial("forks::an_extension_at_rest_is_not_woken", rest),
+        trial("forks::an_extension_at_rest_holds_little_of_the_machine", footprint),
         trial("forks::nothing_is_left_of_many_starts", many_starts),
         trial("forks::nothing_is_left_of_very_many_starts", very_many_starts)
             .with_ignored_flag(true),
@@ -99,6 +100,28 @@ async fn identity() {
     assert!(origin > before.as_secs_f64() * 1000.0 - 1.0, "{about:?} before {before:?}");
     let age = (about[5].as_f64().unwrap() - origin) / 1000.0;
     assert!((about[4].as_f64().unwrap() - age).abs() < 0.1, "{about:?}");
+    world.close(session).await;
+}
+
+/// The kernel's tables of a process's pages, in kB: they grow when its memory is scattered. V8 alone would take 0.4 MB.
+const MOST_PAGE_TABLES: u64 = 450;
+
+/// Its own thread and the one in the background. V8's have nothing left to do.
+const THREADS_AT_REST: u64 = 2;
+
+async fn footprint() {
+    let world = World::new();
+    world.extension("idle", &with_tools("", ""));
+    let session = world.open(world.options()).await;
+    let pid = until_info(&session, "idle", "it runs", |info| info.pid.is_some()).await.pid.unwrap();
+    let figure = |name: &str| -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    until("V8's threads to end", || figure("Threads:") == THREADS_AT_REST).await;
+    let tables = figure("VmPTE:");
+    assert!(tables < MOST_PAGE_TABLES, "{tables} kB");
     world.close(session).await;
 }
 

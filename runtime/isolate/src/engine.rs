@@ -98,20 +98,25 @@ pub fn init_for_forks() {
 #[cfg(all(target_os = "linux", feature = "v8"))]
 fn init_forkable_platform() {
     use crate::zygote::ForegroundPlatform;
+    use crate::zygote::heap_addresses;
     use crate::zygote::late_threads;
+    use crate::zygote::virtual_table;
 
     // Without threads of ours V8 must not hand out work at all: nobody would do it after the fork. Flags stay open
     // to change because the seed of `Math.random` is one, and is set after the fork.
-    let threads =
-        if late_threads::are_possible() { "--single-threaded-gc" } else { "--single-threaded" };
+    let is_known = virtual_table::is_known();
+    let threads = if is_known { "--single-threaded-gc" } else { "--single-threaded" };
     v8::V8::set_flags_from_string(&format!(
         "--wasm-max-mem-pages={WASM_MAX_PAGES} {threads} --no-freeze-flags-after-init"
     ));
     // It insists on a thread of its own, which waits for work that it never gets and is not there after the fork.
     let platform = v8::new_custom_platform(1, false, false, ForegroundPlatform);
-    if late_threads::are_possible() {
+    if is_known {
         // SAFETY: the version was checked, and the platform is not in use yet.
-        unsafe { late_threads::install(&platform) };
+        unsafe {
+            late_threads::install(&platform);
+            heap_addresses::install(&platform);
+        }
     }
     JsRuntime::init_platform(Some(platform.make_shared()));
 }
@@ -121,6 +126,20 @@ fn init_forkable_platform() {
     v8::V8::set_entropy_source(crate::zygote::entropy::fill);
     JsRuntime::init_platform(None);
 }
+
+/// Before the fork: compiles what V8 has put off to its threads, and has V8 take the result over, which it does when a
+/// script runs next. Else every fork would do it again, and need threads for it.
+#[cfg(all(target_os = "linux", feature = "v8"))]
+pub fn finish_compiling(runtime: &mut JsRuntime) {
+    while crate::zygote::late_threads::run_now() {
+        // It cannot fail; if it did, the first script of the extension would do the same.
+        let _ = runtime.execute_script("ext:tenon/fork.js", "(() => {})()");
+    }
+}
+
+/// Before the fork: compiles what was put off. QuickJS puts nothing off.
+#[cfg(all(target_os = "linux", feature = "quickjs"))]
+pub fn finish_compiling(_runtime: &mut JsRuntime) {}
 
 /// Makes a forked instance differ from its siblings where it must, and lets what was put off begin.
 #[cfg(all(target_os = "linux", feature = "v8"))]
@@ -135,7 +154,6 @@ pub fn renew_after_fork(runtime: &mut JsRuntime) {
     let _ = runtime.execute_script("ext:tenon/fork.js", "Math.random()");
     v8::V8::set_flags_from_string("--random-seed=0");
     crate::zygote::foreground::resume();
-    crate::zygote::late_threads::resume();
 }
 
 /// Makes a forked instance differ from its siblings where it must: QuickJS asks [`crate::zygote::entropy`], which

@@ -43,6 +43,10 @@ pub const LOOKS_BEFORE_SLEEP: u32 = 5;
 #[cfg(feature = "v8")]
 pub const ENGINE_THREADS: usize = 2;
 
+/// How long such a thread waits for more work before it ends: V8 compiles in bursts, and most extensions rest afterwards.
+#[cfg(feature = "v8")]
+pub const ENGINE_THREAD_KEEP_ALIVE: Duration = Duration::from_millis(500);
+
 /// The machine code of a worker's engine instance. V8 makes all of this room writable at once, and with its usual 512 MB
 /// the sixth worker is more than the system lets the process allocate.
 #[cfg(feature = "v8")]

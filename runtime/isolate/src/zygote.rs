@@ -16,9 +16,13 @@ mod fork;
 #[cfg(feature = "v8")]
 mod fork_memory;
 #[cfg(feature = "v8")]
+pub mod heap_addresses;
+#[cfg(feature = "v8")]
 pub mod late_threads;
 mod rehearsal;
 mod room;
+#[cfg(feature = "v8")]
+pub mod virtual_table;
 
 use std::fs::File;
 use std::io::Write;

@@ -42,6 +42,7 @@ pub fn boot() -> std::io::Result<Booted> {
         driver::load_usual_modules(&mut worker).await;
         rehearsal::rehearse(&mut worker).await;
     });
+    engine::finish_compiling(&mut worker.runtime);
     drop(runtime);
     #[cfg(feature = "v8")]
     super::fork_memory::include_heap()?;

@@ -1,30 +1,26 @@
 //! V8's worker threads, started in a forked process when V8 first has work for them.
 //!
 //! Threads do not survive a fork, and V8's own pool cannot be restarted. So V8's platform is made to hand its background
-//! tasks to a pool of ours. V8 has no interface for that: three functions are replaced in the table of virtual functions
-//! of the one platform object. Their places are those of `v8-platform.h` in the version that [`KNOWN_VERSION`] names;
-//! with any other version nothing is replaced, and the engine compiles on the extension's own thread.
+//! tasks to a pool of ours, by replacing three virtual functions. With an unknown version of V8 nothing is replaced, and
+//! the engine compiles on the extension's own thread.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::sync::Condvar;
 use std::sync::Mutex;
-use std::sync::Once;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use deno_core::v8;
 
+use super::virtual_table;
 use crate::background;
+use crate::limits::ENGINE_THREAD_KEEP_ALIVE;
 use crate::limits::ENGINE_THREADS;
-
-/// The version of V8 whose table is known.
-const KNOWN_VERSION: &str = "15.0.245.2-rusty";
 
 /// Virtual functions of `v8::Platform`, its two destructors included.
 const FUNCTIONS: usize = 22;
-/// Words before the first function: the offset to the whole object, and the type information.
-const PREFIX: usize = 2;
 const NUMBER_OF_WORKER_THREADS: usize = 6;
 const POST_TASK_ON_WORKER_THREAD: usize = 20;
 const POST_DELAYED_TASK_ON_WORKER_THREAD: usize = 21;
@@ -50,13 +46,16 @@ impl BackgroundTask {
     }
 }
 
-static TASKS: Mutex<VecDeque<BackgroundTask>> = Mutex::new(VecDeque::new());
-static POSTED: Condvar = Condvar::new();
-
-/// Whether the known version of V8 is linked, so that its threads can be replaced.
-pub fn are_possible() -> bool {
-    v8::V8::get_version() == KNOWN_VERSION
+/// What V8 has posted, and the threads that do it.
+struct Pool {
+    tasks: VecDeque<BackgroundTask>,
+    threads: usize,
+    /// Threads that wait for a task.
+    idle: usize,
 }
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { tasks: VecDeque::new(), threads: 0, idle: 0 });
+static POSTED: Condvar = Condvar::new();
 
 /// Has a platform hand its background tasks to our threads.
 ///
@@ -64,29 +63,28 @@ pub fn are_possible() -> bool {
 ///
 /// The platform must be the object of the known version, and not be used by another thread.
 pub unsafe fn install(platform: &v8::UniqueRef<v8::Platform>) {
-    let object = std::ptr::from_ref::<v8::Platform>(platform).cast_mut().cast::<*const usize>();
-    // SAFETY: an object with virtual functions begins with the address of its table, in front of which are the words of
-    // the prefix. The new table has the same functions but for three, lives as long as the program, and is put in
-    // place before V8 knows the platform.
-    unsafe {
-        let old = (*object).sub(PREFIX);
-        let mut table: Vec<usize> = (0..PREFIX + FUNCTIONS).map(|place| *old.add(place)).collect();
-        table[PREFIX + NUMBER_OF_WORKER_THREADS] = number_of_threads as *const () as usize;
-        table[PREFIX + POST_TASK_ON_WORKER_THREAD] = post as *const () as usize;
-        table[PREFIX + POST_DELAYED_TASK_ON_WORKER_THREAD] = post_later as *const () as usize;
-        object.write_volatile(Vec::leak(table).as_ptr().add(PREFIX));
-    }
+    let object = std::ptr::from_ref::<v8::Platform>(platform).cast_mut().cast::<()>();
+    let replaced = [
+        (NUMBER_OF_WORKER_THREADS, number_of_threads as *const ()),
+        (POST_TASK_ON_WORKER_THREAD, post as *const ()),
+        (POST_DELAYED_TASK_ON_WORKER_THREAD, post_later as *const ()),
+    ];
+    // SAFETY: demanded above; the functions have the signatures of those that they replace.
+    unsafe { virtual_table::replace(object, FUNCTIONS, &replaced) };
 }
 
-/// After the fork: starts on what was posted before it.
-pub fn resume() {
-    if !lock().is_empty() {
-        start();
+/// Before the fork: does what was posted, on this thread; says whether there was anything.
+pub fn run_now() -> bool {
+    let mut has_run = false;
+    while let Some(task) = { lock().tasks.pop_front() } {
+        task.run();
+        has_run = true;
     }
+    has_run
 }
 
-fn lock() -> std::sync::MutexGuard<'static, VecDeque<BackgroundTask>> {
-    TASKS.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 extern "C" fn number_of_threads(_platform: *const c_void) -> i32 {
@@ -121,27 +119,46 @@ extern "C" fn post_later(
 }
 
 fn enqueue(task: BackgroundTask) {
-    lock().push_back(task);
-    if !super::is_zygote() {
+    let mut pool = lock();
+    pool.tasks.push_back(task);
+    if super::is_zygote() {
+        return;
+    }
+    if pool.tasks.len() > pool.idle && pool.threads < ENGINE_THREADS {
+        pool.threads += 1;
+        drop(pool);
         start();
+    } else {
+        drop(pool);
         POSTED.notify_one();
     }
 }
 
-/// Starts the threads, once.
+/// Starts one more thread.
 fn start() {
-    static STARTED: Once = Once::new();
-    STARTED.call_once(|| {
-        for _ in 0..ENGINE_THREADS {
-            let thread = std::thread::Builder::new().name("tenon-engine".into());
-            // With fewer threads, or none, V8 does more of its work on the extension's own.
-            let _ = thread.spawn(|| {
-                loop {
-                    let waited = POSTED.wait_while(lock(), |tasks| tasks.is_empty());
-                    let task = waited.unwrap_or_else(PoisonError::into_inner).pop_front();
-                    task.into_iter().for_each(BackgroundTask::run);
-                }
-            });
+    let thread = std::thread::Builder::new().name("tenon-engine".into());
+    let started = thread.spawn(|| {
+        let mut pool = lock();
+        loop {
+            if let Some(task) = pool.tasks.pop_front() {
+                drop(pool);
+                task.run();
+                pool = lock();
+                continue;
+            }
+            pool.idle += 1;
+            let waited = POSTED.wait_timeout(pool, ENGINE_THREAD_KEEP_ALIVE);
+            let is_idle;
+            (pool, is_idle) = waited.unwrap_or_else(PoisonError::into_inner);
+            pool.idle -= 1;
+            if is_idle.timed_out() && pool.tasks.is_empty() {
+                pool.threads -= 1;
+                return;
+            }
         }
     });
+    // With fewer threads, or none, V8 does more of its work on the extension's own.
+    if started.is_err() {
+        lock().threads -= 1;
+    }
 }
