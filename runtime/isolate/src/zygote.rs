@@ -15,6 +15,7 @@ pub mod foreground;
 mod fork;
 #[cfg(feature = "v8")]
 mod fork_memory;
+mod full_heap;
 #[cfg(feature = "v8")]
 pub mod heap_addresses;
 #[cfg(feature = "v8")]

@@ -13,6 +13,7 @@ use crate::terminator::Terminator;
 use crate::worker;
 use crate::worker::Worker;
 
+use super::full_heap;
 use super::rehearsal;
 use super::room;
 
@@ -27,6 +28,8 @@ pub struct Booted {
 
 /// Boots the engine and makes an instance with the platform in it.
 pub fn boot() -> std::io::Result<Booted> {
+    // Before anything that starts a thread.
+    engine::share_one_arena();
     room::check()?;
     let before = open_descriptors();
     engine::init_for_forks();
@@ -48,6 +51,8 @@ pub fn boot() -> std::io::Result<Booted> {
     super::fork_memory::include_heap()?;
     let descriptors =
         open_descriptors().into_iter().filter(|file| !before.contains(file)).collect();
+    // Nothing is allocated after this.
+    full_heap::fill();
     Ok(Booted { worker, outbox, terminator, descriptors })
 }
 
