@@ -57,6 +57,12 @@ pub fn encode(message: &impl Message) -> Result<Vec<u8>, WireError> {
     Ok(frame)
 }
 
+/// The least room for a read, in bytes: most messages are shorter. A session has such a buffer for every extension.
+const LEAST_ROOM: usize = 1024;
+
+/// The most room for a read, in bytes, while much comes at once.
+const MOST_ROOM: usize = 16 * 1024;
+
 /// Takes bytes as they come and gives whole messages.
 #[derive(Default)]
 pub struct Decoder {
@@ -68,11 +74,19 @@ pub struct Decoder {
 impl Decoder {
     /// The buffer, with room for at least one more read. The caller appends what it reads.
     pub fn room(&mut self) -> &mut Vec<u8> {
+        let was_full = self.bytes.len() == self.bytes.capacity() && !self.bytes.is_empty();
         if self.start > 0 {
             self.bytes.drain(..self.start);
             self.start = 0;
         }
-        self.bytes.reserve(16 * 1024);
+        if was_full {
+            self.bytes.reserve(MOST_ROOM);
+        } else {
+            if self.bytes.is_empty() {
+                self.bytes.shrink_to(LEAST_ROOM);
+            }
+            self.bytes.reserve(LEAST_ROOM);
+        }
         &mut self.bytes
     }
 
@@ -318,6 +332,25 @@ mod tests {
             value = json!([value]);
         }
         round(&ToIsolate::Answer { request: 1, result: Ok(value) });
+    }
+
+    #[test]
+    fn the_room_grows_while_much_comes_and_is_given_back() {
+        let frame = encode(&ToIsolate::Events { batch: "x".repeat(10 * MOST_ROOM) }).unwrap();
+        let (mut decoder, mut rest) = (Decoder::default(), frame.as_slice());
+        let mut rooms = Vec::new();
+        while !rest.is_empty() {
+            assert!(decoder.take::<ToIsolate>().unwrap().is_none());
+            let bytes = decoder.room();
+            let room = bytes.capacity() - bytes.len();
+            rooms.push(room);
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            bytes.extend_from_slice(now);
+            rest = later;
+        }
+        assert!(rooms[0] < 2 * LEAST_ROOM && rooms[1] >= MOST_ROOM, "{rooms:?}");
+        assert!(decoder.take::<ToIsolate>().unwrap().is_some());
+        assert!(decoder.room().capacity() < 2 * LEAST_ROOM);
     }
 
     #[test]
