@@ -20,10 +20,10 @@ pub use journal::FILE_NAME;
 pub use journal::Journal;
 pub use journal::JournalError;
 use queue::Queue;
+pub(crate) use queue::Urgency;
 
-/// The least time between two batches of events for one subscriber. An event that comes alone is
-/// delivered at once; in a stream of events it saves waking every subscriber's thread for each of them.
-const BATCH_INTERVAL: Duration = Duration::from_millis(2);
+/// How late details are written to the journal: what is written together costs one write.
+const DETAIL_DELAY: Duration = Duration::from_millis(2);
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, Serialize)]
@@ -106,9 +106,18 @@ impl Subscriber {
         change(&mut lock(&self.filter));
     }
 
-    /// The next batch, if there is one and the one before was seen. Whoever takes it must deliver it.
-    pub(crate) fn take_batch(&self) -> Option<String> {
-        lock(&self.queue).take_batch(&self.name)
+    /// The next batch, if there is one and those before allow it. Whoever takes it must deliver it.
+    pub(crate) fn take_batch(&self, urgency: Urgency) -> Option<String> {
+        lock(&self.queue).take_batch(&self.name, urgency)
+    }
+
+    /// Delivers what waits if the subscriber has nothing else to do.
+    fn deliver(&self) {
+        let Some(deliver) = &self.deliver else { return };
+        let is_ready = lock(&self.queue).is_ready();
+        if is_ready {
+            deliver(self);
+        }
     }
 
     /// The next event, in order.
@@ -218,14 +227,17 @@ impl Bus {
         self.add(name, Filter::default(), Some(Box::new(deliver)))
     }
 
-    /// A subscriber has done with its batch.
+    /// A subscriber has done with a batch. It gets what came meanwhile.
     pub fn seen(&self, subscriber: &Subscriber) {
-        let mut queue = lock(&subscriber.queue);
-        queue.in_flight = false;
-        if queue.is_empty() {
+        let is_done = {
+            let mut queue = lock(&subscriber.queue);
+            queue.seen();
+            queue.is_done()
+        };
+        if is_done {
             self.0.drained.notify_waiters();
         } else {
-            self.0.arrived.notify_one();
+            subscriber.deliver();
         }
     }
 
@@ -316,7 +328,8 @@ impl Bus {
                 if queue.push(&recorded) == queue::Pushed::FirstDropped {
                     late.push(subscriber.name.clone());
                 }
-                waiting |= subscriber.deliver.is_some();
+                // One that is busy gets it when it has seen what it has.
+                waiting |= subscriber.deliver.is_some() && queue.is_ready();
                 subscriber.arrived.notify_one();
             }
             recorded.event.id.clone()
@@ -371,27 +384,40 @@ impl Drop for Inner {
     }
 }
 
-/// Hands out batches until the bus is gone.
+/// Hands out batches until the bus is gone. An event that comes while a subscriber is at rest is delivered as soon as this
+/// task runs, with what has come by then; while a subscriber is busy, [`Bus::seen`] takes care of it.
 async fn pump(bus: Weak<Inner>, arrived: Arc<Notify>) {
+    let mut details_due = None;
     loop {
-        arrived.notified().await;
+        let is_due = match details_due {
+            None => {
+                arrived.notified().await;
+                false
+            }
+            Some(due) => tokio::time::timeout_at(due, arrived.notified()).await.is_err(),
+        };
         let Some(inner) = bus.upgrade() else { return };
-        hand_out(&inner);
-        lock(&inner.state).journal.flush();
-        drop(inner);
-        tokio::time::sleep(BATCH_INTERVAL).await;
+        if is_due {
+            details_due = None;
+            lock(&inner.state).journal.flush();
+        } else {
+            let has_details = hand_out(&inner);
+            if has_details && details_due.is_none() {
+                details_due = Some(tokio::time::Instant::now() + DETAIL_DELAY);
+            }
+        }
     }
 }
 
-/// Gives every subscriber that is ready its next batch.
-fn hand_out(inner: &Inner) {
-    let subscribers: Vec<_> =
-        lock(&inner.state).subscribers.iter().filter_map(Weak::upgrade).collect();
-    for subscriber in subscribers {
-        if let Some(deliver) = &subscriber.deliver {
-            deliver(&subscriber);
-        }
-    }
+/// Gives every subscriber that is ready its next batch; says whether details wait to be written.
+fn hand_out(inner: &Inner) -> bool {
+    let (subscribers, has_details) = {
+        let state = lock(&inner.state);
+        let subscribers: Vec<_> = state.subscribers.iter().filter_map(Weak::upgrade).collect();
+        (subscribers, state.journal.is_waiting())
+    };
+    subscribers.iter().for_each(|subscriber| subscriber.deliver());
+    has_details
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -447,7 +473,7 @@ mod tests {
         let bus = bus();
         let (sender, mut batches) = tokio::sync::mpsc::unbounded_channel();
         let deliver = move |subscriber: &Subscriber| {
-            if let Some(batch) = subscriber.take_batch() {
+            if let Some(batch) = subscriber.take_batch(Urgency::WhenIdle) {
                 sender.send(batch).unwrap();
             }
         };

@@ -93,7 +93,7 @@ pub async fn serve(
         started,
         joined: Joined::No,
         ready: false,
-        events_delivered: false,
+        batches_delivered: 0,
         measured_at: Instant::now(),
     };
     driver.run(&url).await
@@ -229,8 +229,8 @@ struct Driver<'a> {
     started: Started,
     joined: Joined,
     ready: bool,
-    /// Events were handed out and not reported seen.
-    events_delivered: bool,
+    /// Batches of events that were handed out and not reported seen.
+    batches_delivered: u32,
     /// When its memory was last measured.
     measured_at: Instant,
 }
@@ -381,7 +381,7 @@ impl Driver<'_> {
 
     /// Says that events were seen, once what their handlers began has run as far as it can.
     fn report_events_seen(&mut self) {
-        if std::mem::take(&mut self.events_delivered) {
+        for _ in 0..std::mem::take(&mut self.batches_delivered) {
             self.outbox.send(FromIsolate::EventsSeen);
         }
     }
@@ -424,7 +424,7 @@ impl Driver<'_> {
             }
             ToIsolate::Events { batch } => {
                 let deliver = &self.worker.functions.deliver;
-                self.events_delivered = true;
+                self.batches_delivered += 1;
                 call(&mut self.worker.runtime, deliver, &[batch.into()])
             }
             ToIsolate::HoldStart { held } => {

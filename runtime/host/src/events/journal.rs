@@ -155,6 +155,11 @@ impl Journal {
         waiting.clear();
     }
 
+    /// Whether lines wait to be written.
+    pub fn is_waiting(&self) -> bool {
+        matches!(&self.0, Place::File { waiting, .. } if !waiting.is_empty())
+    }
+
     /// Reads without holding anything up.
     pub fn reader(&self) -> Reader {
         match &self.0 {

@@ -29,9 +29,22 @@ pub struct Queue {
     events: VecDeque<Arc<Recorded>>,
     bytes: usize,
     dropped: u64,
-    /// A batch was handed out and not reported seen.
-    pub in_flight: bool,
+    /// Batches that were handed out and not reported seen.
+    in_flight: u32,
 }
+
+/// When a batch may be taken although others were not reported seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Not: what comes meanwhile makes up the next batch.
+    WhenIdle,
+    /// One more may be on its way, because a call follows that must not overtake it.
+    BeforeCall,
+}
+
+/// Batches on their way to a subscriber that is being called, at most: what bounds how much it has to get through before
+/// it comes to the call, and how much of the queue waits elsewhere.
+const MAX_IN_FLIGHT_BEFORE_CALL: u32 = 2;
 
 /// What became of an event.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,9 +79,13 @@ impl Queue {
         event
     }
 
-    /// Takes a batch of the oldest events as a JSON array, if the one before was seen.
-    pub fn take_batch(&mut self, name: &str) -> Option<String> {
-        if self.in_flight || self.events.is_empty() {
+    /// Takes a batch of the oldest events as a JSON array, if those before were seen.
+    pub fn take_batch(&mut self, name: &str, urgency: Urgency) -> Option<String> {
+        let most = match urgency {
+            Urgency::WhenIdle => 1,
+            Urgency::BeforeCall => MAX_IN_FLIGHT_BEFORE_CALL,
+        };
+        if self.in_flight >= most || self.events.is_empty() {
             return None;
         }
         let mut batch = String::with_capacity(self.bytes.min(MAX_BATCH_BYTES) + 2);
@@ -86,19 +103,24 @@ impl Queue {
             self.events.pop_front();
         }
         batch.push(']');
-        self.in_flight = true;
+        self.in_flight += 1;
         self.mark_gap(name);
         Some(batch)
     }
 
-    /// Whether nothing waits and everything handed out was seen.
-    pub fn is_done(&self) -> bool {
-        self.events.is_empty() && !self.in_flight
+    /// The oldest batch on its way was seen.
+    pub fn seen(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+    /// Whether nothing waits and everything handed out was seen.
+    pub fn is_done(&self) -> bool {
+        self.events.is_empty() && self.in_flight == 0
+    }
+
+    /// Whether a batch can be taken that waits for nothing.
+    pub fn is_ready(&self) -> bool {
+        !self.events.is_empty() && self.in_flight == 0
     }
 
     fn is_full(&self) -> bool {
@@ -162,14 +184,32 @@ mod tests {
         let mut queue = Queue::default();
         queue.push(&event(&"1".repeat(MAX_BATCH_BYTES + 1)));
         queue.push(&event("2"));
-        assert_eq!(queue.take_batch("x").unwrap().len(), MAX_BATCH_BYTES + 3);
-        assert_eq!(queue.take_batch("x"), None);
-        queue.in_flight = false;
-        assert_eq!(queue.take_batch("x").unwrap(), "[2]");
-        queue.in_flight = false;
+        let take = |queue: &mut Queue| queue.take_batch("x", Urgency::WhenIdle);
+        assert_eq!(take(&mut queue).unwrap().len(), MAX_BATCH_BYTES + 3);
+        assert_eq!(take(&mut queue), None);
+        queue.seen();
+        assert_eq!(take(&mut queue).unwrap(), "[2]");
+        queue.seen();
         for _ in 0..=MAX_BATCH_EVENTS {
             queue.push(&event("3"));
         }
-        assert_eq!(queue.take_batch("x").unwrap().matches('3').count(), MAX_BATCH_EVENTS);
+        assert_eq!(take(&mut queue).unwrap().matches('3').count(), MAX_BATCH_EVENTS);
+    }
+
+    #[test]
+    fn before_a_call_one_more_batch_is_on_its_way_and_no_third() {
+        let mut queue = Queue::default();
+        let mut batches = Vec::new();
+        for number in ["1", "2", "3"] {
+            queue.push(&event(number));
+            batches.push(queue.take_batch("x", Urgency::BeforeCall));
+        }
+        assert_eq!(batches, [Some("[1]".to_owned()), Some("[2]".to_owned()), None]);
+        queue.seen();
+        // One is still on its way.
+        assert!(!queue.is_ready() && queue.take_batch("x", Urgency::WhenIdle).is_none());
+        queue.seen();
+        assert!(queue.is_ready());
+        assert_eq!(queue.take_batch("x", Urgency::WhenIdle).unwrap(), "[3]");
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::Extensions;
 use super::Peer;
 use super::id_of;
+use crate::events::Urgency;
 
 /// The outcome of a call, as the isolate sends it: a value in JSON, or what was thrown.
 pub type Reply = Result<String, ScriptError>;
@@ -115,7 +116,7 @@ impl Extensions {
             return Err(self.ended_call(peer));
         };
         // What happened before the call is heard of before the call.
-        let events = load.subscriber.take_batch();
+        let events = load.subscriber.take_batch(Urgency::BeforeCall);
         let sent = match events {
             Some(batch) => load.isolate.send(ToIsolate::Events { batch }),
             None => Ok(()),

@@ -19,6 +19,7 @@ use crate::discovery::Found;
 use crate::discovery::Scope;
 use crate::environment;
 use crate::events::Subscriber;
+use crate::events::Urgency;
 use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;
@@ -289,7 +290,7 @@ impl Session {
             let Some(inner) = session.upgrade() else { return };
             let mut state = inner.extensions.lock();
             if let Some(load) = state.load(&peer)
-                && let Some(batch) = subscriber.take_batch()
+                && let Some(batch) = subscriber.take_batch(Urgency::WhenIdle)
             {
                 // One that takes nothing more has its own queue full; the bus counts what it misses.
                 let _ = load.isolate.send(ToIsolate::Events { batch });

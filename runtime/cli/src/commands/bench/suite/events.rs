@@ -85,7 +85,10 @@ pub async fn measure(plan: &mut Plan<'_>) -> Result<Vec<Figure>, CliError> {
         rest.round(is_warm_up).await?;
         let pids = || isolates.pids().into_iter().chain([std::process::id()]);
         let before: f64 = pids().map(process::cpu_ms).sum();
-        let sent = events::emit(&session, RATE, LENGTH).await;
+        // As an agent's updates come: in a task of the event loop.
+        let emitting = session.clone();
+        let emitting = tokio::spawn(async move { events::emit(&emitting, RATE, LENGTH).await });
+        let sent = emitting.await.map_err(|error| CliError::new(error.to_string()))?;
         let reports = events::reports(&session, SUBSCRIBERS).await?;
         let cpu = pids().map(process::cpu_ms).sum::<f64>() - before;
         if !is_warm_up {
