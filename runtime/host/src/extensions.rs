@@ -7,6 +7,7 @@
 
 pub mod calls;
 pub mod load;
+mod promptness;
 
 use std::collections::BTreeMap;
 use std::collections::HashSet;

@@ -4,6 +4,7 @@
 //! happens to one of these processes happens to one extension. A program that embeds the session may have extensions
 //! in its own process instead, where only the engine separates them.
 
+mod incoming;
 mod last_lines;
 mod remote;
 mod zygote;
@@ -22,6 +23,7 @@ use tenon_protocol::message::IsolateUsage;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::ToIsolate;
 
+pub(crate) use incoming::Incoming;
 use remote::Remote;
 use remote::RemoteGauge;
 pub use remote::Unsent;
@@ -179,6 +181,25 @@ impl Handle {
                 Ok(())
             }
             Self::There(remote) => remote.send(&message),
+        }
+    }
+
+    /// Sends messages, of which none is an answer, one directly after the other.
+    pub fn send_all(&self, messages: Vec<ToIsolate>) -> Result<(), Unsent> {
+        match self {
+            Self::Here(isolate) => {
+                messages.into_iter().for_each(|message| isolate.send(message));
+                Ok(())
+            }
+            Self::There(remote) => remote.send_all(&messages),
+        }
+    }
+
+    /// What the isolate says, where whoever waits for a reply can look for it.
+    pub fn incoming(&self) -> Option<Arc<Incoming>> {
+        match self {
+            Self::Here(_) => None,
+            Self::There(remote) => Some(remote.incoming()),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Calls into isolates.
 
+use std::sync::Arc;
 use std::time::Duration;
+use std::time::Instant;
 
 use serde_json::Value;
 use tenon_protocol::message::CallId;
@@ -12,7 +14,10 @@ use tokio::sync::oneshot;
 use super::Extensions;
 use super::Peer;
 use super::id_of;
+use super::promptness::LOOK;
+use super::promptness::Promptness;
 use crate::events::Urgency;
+use crate::isolates::Incoming;
 
 /// The outcome of a call, as the isolate sends it: a value in JSON, or what was thrown.
 pub type Reply = Result<String, ScriptError>;
@@ -72,9 +77,15 @@ impl Extensions {
         kind: CallKind,
         payload: String,
     ) -> Result<Value, CallFailure> {
-        let (call, mut reply) = self.start_call(peer, kind, payload)?;
+        let Started { call, mut reply, promptness, incoming } =
+            self.start_call(peer, kind, payload)?;
         let mut guard = CancelOnDrop { extensions: self, peer, call, armed: true };
-        let reply = match spin(&mut reply) {
+        let mut looked = Looked::NotYet;
+        if promptness.is_worth_a_look() {
+            looked = look(&mut reply, incoming.as_deref());
+            promptness.looked(!matches!(looked, Looked::NotYet));
+        }
+        let reply = match looked {
             Looked::Reply(reply) => Some(reply),
             Looked::Gone => None,
             Looked::NotYet => reply.await.ok(),
@@ -107,7 +118,7 @@ impl Extensions {
         peer: &Peer,
         kind: CallKind,
         payload: String,
-    ) -> Result<(CallId, oneshot::Receiver<Reply>), CallFailure> {
+    ) -> Result<Started, CallFailure> {
         let mut state = self.lock();
         state.next_call += 1;
         let call = state.next_call;
@@ -117,16 +128,16 @@ impl Extensions {
         };
         // What happened before the call is heard of before the call.
         let events = load.subscriber.take_batch(Urgency::BeforeCall);
-        let sent = match events {
-            Some(batch) => load.isolate.send(ToIsolate::Events { batch }),
-            None => Ok(()),
-        };
-        sent.and_then(|()| load.isolate.send(ToIsolate::Call { call, kind, payload })).map_err(
-            |unsent| CallFailure::Unsent { id: id_of(&peer.key), reason: unsent.to_string() },
-        )?;
-        let (sender, receiver) = oneshot::channel();
+        let events = events.map(|batch| ToIsolate::Events { batch });
+        let messages = events.into_iter().chain([ToIsolate::Call { call, kind, payload }]);
+        load.isolate.send_all(messages.collect()).map_err(|unsent| CallFailure::Unsent {
+            id: id_of(&peer.key),
+            reason: unsent.to_string(),
+        })?;
+        let (sender, reply) = oneshot::channel();
         load.calls.insert(call, sender);
-        Ok((call, receiver))
+        let (promptness, incoming) = (load.promptness.clone(), load.isolate.incoming());
+        Ok(Started { call, reply, promptness, incoming })
     }
 
     /// Takes a reply; whoever waits for it has it.
@@ -179,10 +190,14 @@ impl Extensions {
     }
 }
 
-/// How long a caller looks for the reply before it goes to sleep. Many handlers take less time than putting
-/// a thread to sleep and waking it does, which is up to 50 us for each of two threads on a virtual machine;
-/// those that take longer cost this much.
-const SPIN: Duration = Duration::from_micros(100);
+/// A call on its way.
+struct Started {
+    call: CallId,
+    reply: oneshot::Receiver<Reply>,
+    promptness: Arc<Promptness>,
+    /// Where the reply comes in, if another process sends it.
+    incoming: Option<Arc<Incoming>>,
+}
 
 /// What became of a reply.
 enum Looked {
@@ -192,14 +207,17 @@ enum Looked {
     NotYet,
 }
 
-/// Looks for a reply that comes at once.
-fn spin(reply: &mut oneshot::Receiver<Reply>) -> Looked {
-    let start = std::time::Instant::now();
+/// Looks for a reply that comes at once, and reads it itself: no other thread has to be woken for it.
+fn look(reply: &mut oneshot::Receiver<Reply>, incoming: Option<&Incoming>) -> Looked {
+    let start = Instant::now();
     loop {
+        if let Some(incoming) = incoming {
+            incoming.look();
+        }
         match reply.try_recv() {
             Ok(value) => return Looked::Reply(value),
             Err(oneshot::error::TryRecvError::Closed) => return Looked::Gone,
-            Err(oneshot::error::TryRecvError::Empty) if start.elapsed() >= SPIN => {
+            Err(oneshot::error::TryRecvError::Empty) if start.elapsed() >= LOOK => {
                 return Looked::NotYet;
             }
             Err(oneshot::error::TryRecvError::Empty) => std::hint::spin_loop(),

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::Epoch;
 use super::Key;
 use super::calls::Reply;
+use super::promptness::Promptness;
 use crate::events::Filter;
 use crate::events::Subscriber;
 use crate::extension::Registration;
@@ -33,6 +34,8 @@ pub struct Load {
     /// What the kernel enforces of its grant, once that is known.
     pub layers: Option<Layers>,
     pub calls: HashMap<CallId, oneshot::Sender<Reply>>,
+    /// Whether its replies have come at once lately.
+    pub promptness: Arc<Promptness>,
     /// How many are about to call it.
     pub pins: usize,
     /// It is told to stop, or about to be: a new call would be lost.
@@ -65,6 +68,7 @@ impl Load {
             pid: None,
             layers: None,
             calls: HashMap::new(),
+            promptness: Arc::default(),
             pins: 0,
             is_stopping: false,
             offers: Registration::default(),

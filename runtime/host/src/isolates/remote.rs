@@ -29,17 +29,16 @@ use tenon_protocol::message::IsolateUsage;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::ToIsolate;
 use tenon_protocol::wire;
-use tenon_protocol::wire::Decoder;
 use tenon_protocol::wire::Json;
 use tenon_protocol::zygote::GroupLimit;
 use tenon_protocol::zygote::ProcessNumber;
-use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
-use tokio::net::unix::OwnedReadHalf;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
 use tokio::sync::watch;
 
+use super::incoming::End;
+use super::incoming::Incoming;
 use super::last_lines::LastLines;
 use super::zygote::ProcessState;
 use super::zygote::Zygote;
@@ -77,6 +76,7 @@ const MAX_ERROR_BYTES: u64 = 64 * 1024;
 pub struct Remote {
     process: Arc<Process>,
     link: Arc<Link>,
+    incoming: Arc<Incoming>,
     ended: watch::Receiver<bool>,
     stop_deadline: Duration,
 }
@@ -127,8 +127,28 @@ impl Remote {
             is_stopping: AtomicBool::new(false),
         });
         let (end, ended) = watch::channel(false);
-        tokio::spawn(read(reader, errors, process.clone(), receive, link.clone(), end));
-        Ok(Self { process, link, ended, stop_deadline })
+        let measured = process.clone();
+        let incoming = Incoming::new(reader, move |message| match message {
+            FromIsolate::Measured(usage) => drop(measured.usage.send_replace(usage)),
+            message => receive(message),
+        });
+        tokio::spawn(read(incoming.clone(), errors, process.clone(), link.clone(), end));
+        Ok(Self { process, link, incoming, ended, stop_deadline })
+    }
+
+    /// What the extension says, for those who wait for a reply.
+    pub fn incoming(&self) -> Arc<Incoming> {
+        self.incoming.clone()
+    }
+
+    /// Sends messages, in one piece: the extension is woken once. One that has ended ignores them.
+    pub fn send_all(&self, messages: &[ToIsolate]) -> Result<(), Unsent> {
+        let mut frames = Vec::new();
+        for message in messages {
+            // See `send`; what is too deep is an answer, which goes alone.
+            frames.extend(wire::encode(message).map_err(|_| Unsent)?);
+        }
+        self.link.send(&frames)
     }
 
     /// Sends a message. An extension that has ended ignores it.
@@ -362,40 +382,16 @@ impl Link {
 
 /// Reads the messages of an extension until its socket is closed.
 async fn read(
-    mut reader: OwnedReadHalf,
+    incoming: Arc<Incoming>,
     errors: PipeReader,
     process: Arc<Process>,
-    receive: impl Fn(FromIsolate) + Send + Sync + 'static,
     link: Arc<Link>,
     end: watch::Sender<bool>,
 ) {
-    let mut decoder = Decoder::default();
-    let mut last = None;
-    let problem = loop {
-        match decoder.take::<FromIsolate>() {
-            Ok(Some(FromIsolate::Measured(usage))) => {
-                process.usage.send_replace(usage);
-                continue;
-            }
-            Ok(Some(FromIsolate::Ended(reason))) => {
-                last = Some(reason);
-                break None;
-            }
-            Ok(Some(message)) => {
-                receive(message);
-                continue;
-            }
-            Ok(None) => {}
-            Err(error) => break Some(error.to_string()),
-        }
-        match reader.read_buf(decoder.room()).await {
-            Ok(0) | Err(_) => break None,
-            Ok(_) => {}
-        }
-    };
+    let how = incoming.read().await;
     link.close();
-    let reason = match last {
-        Some(reason) => {
+    let reason = match how {
+        End::Said(reason) => {
             // Until the process has exited it holds its ports and files, which the load that follows may want. An
             // extension that ends by itself is reported at once: calls must not be sent to it any longer.
             if process.is_stopping.load(Relaxed) {
@@ -406,9 +402,10 @@ async fn read(
             }
             reason
         }
-        None => process.cause(problem, errors).await,
+        End::Garbled(problem) => process.cause(Some(problem), errors).await,
+        End::Closed => process.cause(None, errors).await,
     };
-    receive(FromIsolate::Ended(reason));
+    incoming.receive(FromIsolate::Ended(reason));
     end.send_replace(true);
 }
 

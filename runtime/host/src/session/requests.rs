@@ -15,7 +15,8 @@ use crate::extensions::Peer;
 use crate::extensions::Slot;
 
 impl Session {
-    /// Takes a message: in the isolate's thread, or in the task that reads its socket. Nothing here waits.
+    /// Takes a message: in the isolate's thread, in the task that reads its socket, or where a reply is waited for. Nothing here
+    /// waits.
     pub(super) fn receive(&self, peer: &Peer, message: FromIsolate) {
         let extensions = &self.0.extensions;
         match message {

@@ -120,7 +120,14 @@ async fn session(folder: &Path, hooks: usize, isolates: Isolates) -> Result<Sess
     workspace::session(folder, sources.chain([tool]), isolates).await
 }
 
+/// Calls as an agent's come: in a task of the event loop.
 async fn of_session(session: &Session, count: usize) -> Result<Vec<f64>, CliError> {
+    let session = session.clone();
+    let calling = tokio::spawn(async move { call_again_and_again(&session, count).await });
+    calling.await.map_err(|error| CliError::new(error.to_string()))?
+}
+
+async fn call_again_and_again(session: &Session, count: usize) -> Result<Vec<f64>, CliError> {
     let mut times = Vec::with_capacity(count);
     for _ in 0..count {
         let call = ToolCall::new("echo", json!({ "text": "hello" }));
