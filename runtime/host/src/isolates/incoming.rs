@@ -45,6 +45,8 @@ struct State {
     reader: OwnedReadHalf,
     decoder: Decoder,
     end: Option<End>,
+    /// The end was reported, and nothing counts after it.
+    is_over: bool,
 }
 
 impl Incoming {
@@ -52,7 +54,7 @@ impl Incoming {
         reader: OwnedReadHalf,
         receive: impl Fn(FromIsolate) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let state = State { reader, decoder: Decoder::default(), end: None };
+        let state = State { reader, decoder: Decoder::default(), end: None, is_over: false };
         Arc::new(Self { receive: Box::new(receive), state: Mutex::new(state) })
     }
 
@@ -73,12 +75,13 @@ impl Incoming {
             loop {
                 self.pass_on(&mut state);
                 if let Some(end) = state.end.take() {
+                    state.is_over = true;
                     return Poll::Ready(end);
                 }
-                let State { reader, decoder, .. } = &mut *state;
+                let State { reader, decoder, end, .. } = &mut *state;
                 // It reads once and keeps nothing, so it can be made anew for every poll.
                 match pin!(reader.read_buf(decoder.room())).poll(cx) {
-                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(End::Closed),
+                    Poll::Ready(Ok(0) | Err(_)) => *end = Some(End::Closed),
                     Poll::Ready(Ok(_)) => {}
                     Poll::Pending => return Poll::Pending,
                 }
@@ -91,8 +94,8 @@ impl Incoming {
     /// left to it.
     pub fn look(&self) {
         let Ok(mut state) = self.state.try_lock() else { return };
-        let State { reader, decoder, end } = &mut *state;
-        if end.is_none() && receive_now(reader.as_ref().as_fd(), decoder.room()) > 0 {
+        let State { reader, decoder, end, is_over } = &mut *state;
+        if end.is_none() && !*is_over && receive_now(reader.as_ref().as_fd(), decoder.room()) > 0 {
             self.pass_on(&mut state);
         }
     }
@@ -182,6 +185,8 @@ mod tests {
         incoming.look();
         incoming.look();
         assert!(matches!(incoming.read().await, End::Said(EndReason::Stopped)));
+        theirs.write_all(&reply(3)).unwrap();
+        incoming.look();
         // Nothing counts after the last message.
         assert_eq!(calls.try_iter().collect::<Vec<_>>(), [1]);
     }

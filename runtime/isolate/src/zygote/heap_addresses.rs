@@ -26,7 +26,7 @@ const CHUNK: u64 = 256 * 1024;
 const ROOM: u64 = 4 * 1024 * 1024 * 1024;
 
 /// The highest address that V8 would choose.
-const HIGHEST: u64 = 0x3fff_ffff_f000;
+const HIGHEST: u64 = if cfg!(target_arch = "aarch64") { 0x3f_ffff_f000 } else { 0x3fff_ffff_f000 };
 
 /// Where the room begins.
 static BEGIN: AtomicU64 = AtomicU64::new(0);
