@@ -7,30 +7,49 @@ use std::sync::OnceLock;
 use crate::config::ExtensionConfig;
 use crate::grants::Profile;
 
-/// Words that make a variable a secret when its name, split at underscores, contains one.
-const SECRET_WORDS: [&str; 18] = [
+/// Words that make a variable a secret when its name, taken apart where words begin, contains one.
+const SECRET_WORDS: [&str; 30] = [
     "TOKEN",
     "TOKENS",
     "KEY",
     "KEYS",
     "AUTH",
+    "AUTHORIZATION",
+    "BEARER",
     "COOKIE",
     "CREDS",
+    "DSN",
+    "JWT",
+    "NETRC",
+    "OTP",
     "PASS",
     "SECRET",
     "SECRETS",
     "PASSWORD",
     "PASSWD",
     "PASSPHRASE",
+    "PGPASS",
+    "PGPASSFILE",
+    "PRIVATE",
     "PWD",
     "CREDENTIAL",
     "CREDENTIALS",
     "APIKEY",
     "PAT",
+    "UNSEAL",
+    "WEBHOOK",
+    "WEBHOOKS",
 ];
 
+/// Parts of a name that make it a secret wherever they stand: names such as `GHTOKEN` are common.
+const SECRET_PARTS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "PRIVATEKEY"];
+
+/// Ends of a name that make it a secret, such as `MYPASS`.
+const SECRET_ENDS: [&str; 2] = ["PASS", "CREDENTIALS"];
+
 /// Secrets whose names do not say so.
-const SECRET_NAMES: [&str; 10] = [
+const SECRET_NAMES: [&str; 13] = [
+    "AMQP_URL",
     "AWS_ACCESS_KEY_ID",
     "AWS_SESSION_TOKEN",
     "AZURE_CLIENT_ID",
@@ -39,12 +58,14 @@ const SECRET_NAMES: [&str; 10] = [
     "GOOGLE_APPLICATION_CREDENTIALS",
     "KUBECONFIG",
     "MONGODB_URI",
+    "MONGO_URI",
+    "MONGO_URL",
     "REDIS_URL",
     "SSH_AUTH_SOCK",
 ];
 
 /// Names that look like secrets and are none.
-const NOT_SECRET: [&str; 2] = ["PWD", "OLDPWD"];
+const NOT_SECRET: [&str; 4] = ["PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "COMPASS"];
 
 /// What even an extension without permissions sees.
 const BASIC: [&str; 10] =
@@ -91,14 +112,35 @@ fn variables() -> Vec<(String, String)> {
 
 /// Whether a variable's value is a secret, going by its name.
 pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    if NOT_SECRET.contains(&name.as_str()) {
+    let upper = name.to_ascii_uppercase();
+    if NOT_SECRET.contains(&upper.as_str()) {
         return false;
     }
-    SECRET_NAMES.contains(&name.as_str())
-        || name.contains("PASSWORD")
-        || name.contains("SECRET")
-        || name.split(['_', '-', '.']).any(|word| SECRET_WORDS.contains(&word))
+    SECRET_NAMES.contains(&upper.as_str())
+        || SECRET_PARTS.iter().any(|part| upper.contains(part))
+        || SECRET_ENDS.iter().any(|end| upper.ends_with(end))
+        || words(name).any(|word| SECRET_WORDS.contains(&word.as_str()))
+}
+
+/// The words of a name in capitals: what stands between `_`, `-` and `.`, each also taken apart where a capital follows a
+/// small letter, and without the number at its end.
+fn words(name: &str) -> impl Iterator<Item = String> {
+    let mut spaced = String::with_capacity(name.len());
+    let mut was_small = false;
+    for c in name.chars() {
+        if matches!(c, '_' | '-' | '.') || was_small && c.is_ascii_uppercase() {
+            spaced.push(' ');
+        }
+        if !matches!(c, '_' | '-' | '.') {
+            spaced.push(c);
+        }
+        was_small = c.is_ascii_lowercase();
+    }
+    let words: Vec<String> = spaced
+        .split(' ')
+        .map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()).to_ascii_uppercase())
+        .collect();
+    words.into_iter()
 }
 
 /// The variables an extension gets from `all`, going by its configuration.
@@ -140,10 +182,38 @@ mod tests {
             "DB_PASS",
             "API_KEYS",
             "NPM_CONFIG__AUTH",
+            "AUTHTOKEN",
+            "githubToken",
+            "npm_config__authToken",
+            "TOKEN1",
+            "HEROKU_API_KEY2",
+            "TOKENURL",
+            "privatekey",
+            "Authorization",
+            "SLACK_WEBHOOK_URL",
+            "MYPASS",
+            "pgpassfile",
+            "SENTRY_DSN",
+            "MONGO_URI",
+            "SSH_PRIVATE",
+            "VAULT_UNSEAL",
         ] {
             assert!(is_secret(name), "{name}");
         }
-        for name in ["PATH", "HOME", "PWD", "OLDPWD", "KEYBOARD", "MONKEY", "EDITOR", "NODE_PATH"] {
+        let harmless = [
+            "PATH",
+            "HOME",
+            "PWD",
+            "OLDPWD",
+            "KEYBOARD",
+            "MONKEY",
+            "EDITOR",
+            "NODE_PATH",
+            "TOKENIZERS_PARALLELISM",
+            "AUTHOR",
+            "XDG_SESSION_TYPE",
+        ];
+        for name in harmless {
             assert!(!is_secret(name), "{name}");
         }
     }
