@@ -86,6 +86,13 @@ pub const NOTICE_GRACE: Duration = Duration::from_millis(500);
 /// The same on the clock.
 pub const NOTICE_PATIENCE: Duration = Duration::from_secs(5);
 
+/// CPU time that an extension whose process reached its limit of memory has, first to say where it stands and then to end,
+/// before its process exits: native code that allocates takes a gigabyte in a second.
+pub const MEMORY_GRACE: Duration = Duration::from_millis(50);
+
+/// The same on the clock, for one that does not get a processor.
+pub const MEMORY_PATIENCE: Duration = Duration::from_secs(1);
+
 /// CPU time in which an isolate that reached a limit has to say where it stands before it is terminated
 /// without.
 pub const STACK_GRACE: Duration = Duration::from_millis(500);

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use deno_core::v8;
 use tenon_protocol::limits::CHILDREN_LIMIT;
+use tenon_protocol::limits::MEMORY_LIMIT;
 
 use crate::background;
 use crate::children;
@@ -200,6 +201,7 @@ impl Terminator {
     /// The same for the isolate on the given thread, which may be a worker's. It may be called from inside
     /// the engine, in the middle of an allocation.
     pub fn breach_on(&self, thread: i32, breach: Breach) {
+        let takes_memory = self.is_alone() && breach.limit == MEMORY_LIMIT;
         {
             let Ok(mut state) = self.0.state.lock() else { return };
             if state.reason.is_some() || state.is_over {
@@ -215,7 +217,11 @@ impl Terminator {
         self.ask_for_stack(thread);
         let terminator = self.clone();
         background::spawn(async move {
-            let asked = terminator.patience(limits::STACK_GRACE, limits::STACK_PATIENCE);
+            let asked = if takes_memory {
+                terminator.patience(limits::MEMORY_GRACE, limits::MEMORY_PATIENCE)
+            } else {
+                terminator.patience(limits::STACK_GRACE, limits::STACK_PATIENCE)
+            };
             while !asked.is_over() {
                 tokio::time::sleep(ASK_AGAIN).await;
                 if !terminator.ask_for_stack(thread) {
@@ -223,7 +229,11 @@ impl Terminator {
                 }
             }
             terminator.conclude(thread, String::new());
-            let ends = terminator.patience(limits::GIVE_UP_AFTER, limits::GIVE_UP_PATIENCE);
+            let ends = if takes_memory {
+                terminator.patience(limits::MEMORY_GRACE, limits::MEMORY_PATIENCE)
+            } else {
+                terminator.patience(limits::GIVE_UP_AFTER, limits::GIVE_UP_PATIENCE)
+            };
             while !ends.is_over() && !terminator.is_over() {
                 tokio::time::sleep(ASK_AGAIN).await;
             }
@@ -289,6 +299,12 @@ impl Terminator {
             && self.tell_end()
         {
             outbox.send(FromIsolate::Ended(reason));
+            #[cfg(target_os = "linux")]
+            if self.is_alone() {
+                // What the thread does, such as allocating, it would do until the session has the process killed.
+                // SAFETY: it takes an integer and does not return.
+                unsafe { libc::_exit(1) }
+            }
         }
     }
 
