@@ -326,15 +326,19 @@ fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
-    // Without a port it is the usual one.
-    is_loopback(host.host()) && host.port_u16().unwrap_or(80) == port
+    // Nobody who means well sends a user along. Without a port it is the usual one.
+    !host.as_str().contains('@')
+        && is_loopback(host.host())
+        && host.port_u16().unwrap_or(80) == port
 }
 
 /// Whether a page is one of this machine.
 fn is_local_origin<E>(origin: Result<&str, E>) -> bool {
     let Ok(origin) = origin else { return false };
-    let Ok(origin) = origin.parse::<Uri>() else { return false };
-    matches!(origin.scheme_str(), Some("http" | "https")) && origin.host().is_some_and(is_loopback)
+    // An origin is a scheme, a host and a port. Whatever has more is not from a browser.
+    let Some((scheme, host)) = origin.split_once("://") else { return false };
+    let Ok(host) = Authority::try_from(host) else { return false };
+    matches!(scheme, "http" | "https") && !host.as_str().contains('@') && is_loopback(host.host())
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -425,6 +429,7 @@ mod tests {
             "127.0.0.1.example.com:8080",
             "0.0.0.0:8080",
             "10.0.0.1:8080",
+            "a@127.0.0.1:8080",
             "",
         ] {
             assert!(!own(&[host]), "{host}");
@@ -440,9 +445,16 @@ mod tests {
         for origin in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:1"] {
             assert!(local(origin), "{origin}");
         }
-        for origin in
-            ["null", "", "https://example.com", "http://localhost.example.com", "file:///"]
-        {
+        for origin in [
+            "null",
+            "",
+            "https://example.com",
+            "http://localhost.example.com",
+            "http://127.0.0.1:80#.example.com",
+            "http://a@127.0.0.1",
+            "http://127.0.0.1/",
+            "file:///",
+        ] {
             assert!(!local(origin), "{origin}");
         }
     }
