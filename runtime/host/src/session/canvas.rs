@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::LogLevel;
+use url::Url;
 
 use super::Session;
 use crate::extension::CanvasDeclaration;
@@ -116,6 +117,13 @@ impl Session {
         open.title = text("title").or(Some(listing.canvas.display_name));
         open.status = text("status");
         open.url = text("url");
+        if let Some(url) = open.url.as_deref().filter(|url| !is_page(url)) {
+            let message = format!(
+                "the canvas \"{}\" opened with the address {url:?}; only http and https addresses can be shown",
+                open.canvas_id
+            );
+            return Err(CanvasFault::new("canvas_url_invalid", message));
+        }
         {
             let mut list = self.open_list();
             list.retain(|other| other.instance_id != open.instance_id);
@@ -325,4 +333,12 @@ fn check_input(schema: Option<&Value>, input: Option<&Value>) -> Result<(), Canv
         return Ok(());
     }
     Err(CanvasFault::new("canvas_input_invalid", problems.join("; ")))
+}
+
+/// Whether an address is that of a page. Others, such as `javascript:` and `file:`, make the program that shows it do or
+/// read something.
+fn is_page(url: &str) -> bool {
+    let parsed = Url::parse(url);
+    parsed.is_ok_and(|it| matches!(it.scheme(), "http" | "https"))
+        && !url.chars().any(|c| c.is_control() || c.is_whitespace())
 }
