@@ -555,6 +555,35 @@ fn names_of_folders_do_nothing_to_the_terminal() {
 }
 
 #[test]
+fn what_extensions_say_does_nothing_to_the_terminal() {
+    const NASTY: &str = "a\\x1b]0;owned\\x07\\x1b[31mred\\u202etxt\\x9b2Jb\\r\\x1b[2J";
+    let source = format!(
+        "import {{ joinSession }} from '@github/copilot-sdk/extension';\n\
+         const nasty = '{NASTY}';\n\
+         const session = await joinSession({{ tools: [{{ name: 'nasty', description: nasty, handler() {{ throw new Error(nasty); }} }}] }});\n\
+         console.error(nasty);\nawait session.log(nasty);\n"
+    );
+    let workspace = Workspace::new().extension("nasty", &source);
+    let commands = [
+        &["call", "nasty", "-v"][..],
+        &["ext", "inspect", "nasty"],
+        &["ext", "logs", "nasty"],
+        &["ext", "check", "nasty"],
+        &["ext", "list"],
+    ];
+    for args in commands {
+        let run = Run::new(workspace.command(args).env("CLICOLOR_FORCE", "1").output().unwrap());
+        let printed = format!("{}{}", run.stdout, run.stderr);
+        let said = printed.contains("redtxt");
+        assert!(said || matches!(args[1], "check" | "list"), "{args:?}: {run:#?}");
+        let obeyed = ["\x1b]", "\x1b[31mred", "\x1b[2J", "\r", "\u{7}", "\u{9b}", "\u{202e}"];
+        for sequence in obeyed {
+            assert!(!printed.contains(sequence), "{sequence:?} in {args:?}: {run:#?}");
+        }
+    }
+}
+
+#[test]
 fn where_review_is_asked_for_a_change_takes_the_permission_away() {
     let workspace = Workspace::new().extension("greeter", GREETER);
     workspace.home_file("config.toml", "[trust]\nreview = true\n");

@@ -17,6 +17,7 @@ use tenon_acp::record::SessionRecord;
 use tenon_host::events;
 
 use crate::error::CliError;
+use crate::sanitise::clean;
 
 /// How much of a session's events is looked at to find out what it is about, in bytes. The first prompt comes
 /// early, unless it is a book.
@@ -213,8 +214,7 @@ pub fn age(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
 
 /// A text of somebody else as one line, so that it cannot command the terminal, and no longer than that.
 pub fn one_line(text: &str, length: usize) -> String {
-    let words: Vec<_> = text.split(|c: char| c.is_whitespace() || c.is_control()).collect();
-    let line = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let line = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= length {
         return line;
     }
@@ -313,7 +313,7 @@ nonsense
 
     #[test]
     fn a_title_is_one_line_that_cannot_command_the_terminal() {
-        assert_eq!(one_line("a\n\tb\x1b[31mc", 40), "a b [31mc");
+        assert_eq!(one_line("a\n\tb\x1b[31mc\u{202e}d", 40), "a bcd");
         assert_eq!(one_line("0123456789", 8), "01234...");
         assert_eq!(one_line("01234567", 8), "01234567");
     }

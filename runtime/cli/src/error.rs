@@ -8,7 +8,7 @@ use tenon_host::session::SessionError;
 use crate::output::BOLD;
 use crate::output::GREEN;
 use crate::output::RED;
-use crate::terminal::sanitise::clean;
+use crate::sanitise::clean;
 
 /// What to do about a configuration that cannot be used.
 const CORRECT: &str = "correct the file, or move it away";

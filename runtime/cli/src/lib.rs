@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod output;
 mod preflight;
+mod sanitise;
 mod terminal;
 mod workspace;
 

@@ -13,6 +13,9 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use tenon_host::Status;
 
+use crate::sanitise::escape_in_json;
+use crate::sanitise::keep_colours;
+
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
 pub const RED: Style = AnsiColor::Red.on_default().bold();
@@ -34,8 +37,15 @@ pub fn claim_stdout() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes to standard output.
+/// Writes to standard output. On a terminal nothing but colours is obeyed, wherever the text comes from.
 fn write(text: std::fmt::Arguments<'_>) -> std::io::Result<()> {
+    if is_terminal() {
+        return write_unchecked(format_args!("{}", keep_colours(&text.to_string())));
+    }
+    write_unchecked(text)
+}
+
+fn write_unchecked(text: std::fmt::Arguments<'_>) -> std::io::Result<()> {
     match OUT.get().map(Mutex::lock) {
         Some(mut out) => out.write_fmt(text),
         None => anstream::stdout().write_fmt(text),
@@ -50,9 +60,10 @@ pub fn protocol_stdout() -> std::io::Result<File> {
     }
 }
 
-/// Prints a text without a line break of its own; an error if nobody reads it.
+/// Prints a text without a line break of its own, and as it is: whoever calls this moves the cursor. An error if nobody
+/// reads it.
 pub fn stream(text: impl std::fmt::Display) -> std::io::Result<()> {
-    write(format_args!("{text}"))
+    write_unchecked(format_args!("{text}"))
 }
 
 /// Prints bytes as they are: what looks like a colour in them is left alone. An error if nobody reads them.
@@ -124,7 +135,7 @@ pub fn confirm(question: &str) -> Option<bool> {
 
 /// Prints a line to standard error, for a person.
 pub fn note(text: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", keep_colours(&text.to_string()));
 }
 
 /// Prints a line. A reader that has gone away is not an error.
@@ -139,7 +150,7 @@ pub fn stream_line(text: impl std::fmt::Display) -> bool {
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> serde_json::Result<()> {
-    line(serde_json::to_string_pretty(value)?);
+    line(escape_in_json(&serde_json::to_string_pretty(value)?));
     Ok(())
 }
 

@@ -11,7 +11,6 @@ mod markdown;
 mod notices;
 pub mod paint;
 mod renderer;
-pub mod sanitise;
 pub mod screen;
 mod tool_lines;
 

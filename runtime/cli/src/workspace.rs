@@ -31,7 +31,7 @@ use crate::output;
 use crate::output::BOLD;
 use crate::output::Progress;
 use crate::output::YELLOW;
-use crate::terminal::sanitise::visible;
+use crate::sanitise::visible;
 
 /// The directory the program works in, and where extensions are looked for.
 pub struct Workspace {

@@ -19,6 +19,7 @@ use crate::error::CliError;
 use crate::output;
 use crate::output::DIM;
 use crate::output::RED;
+use crate::sanitise::clean;
 use crate::workspace;
 
 pub async fn run(args: &Args, call: &CallArgs) -> Result<ExitCode, CliError> {
@@ -88,17 +89,24 @@ fn explain(error: CallError, session: &Session) -> CliError {
 
 fn print_log(log: &[LogLine]) {
     for line in log {
-        anstream::eprintln!("{DIM}{}{DIM:#}", line.text);
+        output::note(format_args!("{DIM}{}{DIM:#}", clean(&line.text)));
     }
 }
 
 fn print(result: &ToolResult) {
     if result.result_type == ResultType::Success {
-        output::line(&result.text_result_for_llm);
+        let text = &result.text_result_for_llm;
+        // A program that reads the result gets it as it is.
+        if output::is_terminal() {
+            output::line(clean(text))
+        } else {
+            output::line(text)
+        }
         return;
     }
-    anstream::eprintln!("{RED}{}{RED:#}", result.text_result_for_llm);
+    output::note(format_args!("{RED}{}{RED:#}", clean(&result.text_result_for_llm)));
     if let Some(place) = &result.location {
-        anstream::eprintln!("{DIM}-->{DIM:#} {}:{}:{}", place.file, place.line, place.column);
+        let file = clean(&place.file);
+        output::note(format_args!("{DIM}-->{DIM:#} {file}:{}:{}", place.line, place.column));
     }
 }

@@ -41,11 +41,11 @@ use crate::args::fronts::ChatArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::output::DIM;
+use crate::sanitise::one_line;
 use crate::terminal::RenderOptions;
 use crate::terminal::Renderer;
 use crate::terminal::TerminalFront;
 use crate::terminal::dialog::Request;
-use crate::terminal::sanitise::one_line;
 use crate::terminal::screen;
 use crate::workspace;
 

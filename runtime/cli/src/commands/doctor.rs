@@ -28,7 +28,7 @@ use crate::output::Progress;
 use crate::output::RED;
 use crate::output::YELLOW;
 use crate::output::count;
-use crate::terminal::sanitise::visible;
+use crate::sanitise::visible;
 use crate::workspace;
 use crate::workspace::Workspace;
 

@@ -33,9 +33,9 @@ use crate::output;
 use crate::output::DIM;
 use crate::output::Progress;
 use crate::output::YELLOW;
+use crate::sanitise::clean;
 use crate::terminal::Lookup;
 use crate::terminal::TerminalFront;
-use crate::terminal::sanitise::clean;
 
 /// How long an agent may take to start before somebody who watches is told what is waited for.
 const START_QUIETLY: Duration = Duration::from_secs(1);

@@ -30,6 +30,7 @@ use crate::output::CYAN;
 use crate::output::DIM;
 use crate::output::GREEN;
 use crate::output::Table;
+use crate::sanitise::clean;
 use crate::workspace;
 use crate::workspace::Workspace;
 
@@ -191,9 +192,9 @@ fn print_message(said: &Said) {
 
 /// A line of somebody else that cannot command the terminal, with its indentation.
 fn plain(line: &str) -> String {
-    let shown = line.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control());
-    let mut text: String = shown.clone().take(LINE_LENGTH).collect();
-    if shown.count() > LINE_LENGTH {
+    let shown = clean(line).replace('\t', " ");
+    let mut text: String = shown.chars().take(LINE_LENGTH).collect();
+    if shown.chars().count() > LINE_LENGTH {
         text += " ...";
     }
     text

@@ -18,8 +18,8 @@ use self::talk::Entry;
 use self::talk::Talk;
 use super::keys::Key;
 use super::keys::Keys;
-use super::sanitise::one_line;
 use super::screen;
+use crate::sanitise::one_line;
 
 /// Something to ask the person, or to show. Whoever asks may lose interest: the question then goes away.
 pub enum Request {

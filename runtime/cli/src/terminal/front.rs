@@ -23,8 +23,8 @@ use super::dialog::Permit;
 use super::dialog::Request;
 use super::keys::Keys;
 use super::look::Look;
-use super::sanitise::one_line;
 use super::screen;
+use crate::sanitise::one_line;
 
 /// The most questions that wait for the person; whoever asks more waits to ask.
 const MAX_WAITING: usize = 64;

@@ -8,7 +8,7 @@ use rustyline::line_buffer::Direction;
 use rustyline::line_buffer::LineBuffer;
 
 use super::keys::Key;
-use super::sanitise::clean;
+use crate::sanitise::clean;
 
 /// The most that can be typed and pasted, in bytes: what is pasted at once, and a letter around it.
 pub const MAX_BYTES: usize = 1024 * 1024 + 64 * 1024;

@@ -8,9 +8,9 @@ use anstyle::Style;
 use self::inline::MAX_WAITING;
 use self::inline::Text;
 use self::inline::put;
-use super::sanitise::Sanitiser;
 use crate::output::BOLD;
 use crate::output::DIM;
+use crate::sanitise::Sanitiser;
 
 /// How wide the line is that stands for a thematic break, in characters.
 const BREAK_WIDTH: usize = 40;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::figures;
 use super::look::Look;
 use super::lookup::Lookup;
-use super::sanitise::clean;
-use super::sanitise::one_line;
+use crate::sanitise::clean;
+use crate::sanitise::one_line;
 
 /// The most lines of one notice; extensions may log whole files.
 const MAX_LINES: usize = 20;

@@ -7,9 +7,9 @@ use super::look::Look;
 use super::lookup::Lookup;
 use super::markdown::Markdown;
 use super::notices::Notices;
-use super::sanitise::Sanitiser;
-use super::sanitise::one_line;
 use super::tool_lines::ToolLines;
+use crate::sanitise::Sanitiser;
+use crate::sanitise::one_line;
 
 /// The longest line about what somebody other than the person sends the agent, in characters.
 const MAX_PROMPT: usize = 200;

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::figures;
 use super::look::Look;
-use super::sanitise::cut;
-use super::sanitise::one_line;
+use crate::sanitise::cut;
+use crate::sanitise::one_line;
 
 /// The most calls whose beginning is remembered. Agents that never say how a call ended must not grow us.
 const MAX_OPEN_CALLS: usize = 1_000;

@@ -28,7 +28,7 @@ use crate::output::BOLD;
 use crate::output::CYAN;
 use crate::output::DIM;
 use crate::output::Table;
-use crate::terminal::sanitise::one_line;
+use crate::sanitise::one_line;
 use crate::terminal::screen;
 use crate::workspace;
 

@@ -1,6 +1,6 @@
 //! What can be completed: commands, and their arguments where it costs little to know them.
 
-use crate::terminal::sanitise::clean;
+use crate::sanitise::clean;
 
 /// Something that could be meant.
 #[derive(Debug, Clone, PartialEq, Eq)]

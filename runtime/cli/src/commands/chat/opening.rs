@@ -20,10 +20,10 @@ use crate::output::DIM;
 use crate::output::RED;
 use crate::output::YELLOW;
 use crate::output::count;
+use crate::sanitise::one_line;
 use crate::terminal::Lookup;
 use crate::terminal::Renderer;
 use crate::terminal::TerminalFront;
-use crate::terminal::sanitise::one_line;
 
 /// Which conversation.
 pub enum Which {

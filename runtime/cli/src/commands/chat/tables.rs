@@ -13,7 +13,7 @@ use crate::output::CYAN;
 use crate::output::DIM;
 use crate::output::GREEN;
 use crate::output::Table;
-use crate::terminal::sanitise::one_line;
+use crate::sanitise::one_line;
 
 /// The longest description in a table, in characters.
 pub const MAX_DESCRIPTION: usize = 80;

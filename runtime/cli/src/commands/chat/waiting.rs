@@ -11,9 +11,9 @@ use tenon_host::events::Event;
 use super::Chat;
 use super::editor::Typed;
 use super::input::Input;
+use crate::sanitise::one_line;
 use crate::terminal::dialog::Request;
 use crate::terminal::keys::Key;
-use crate::terminal::sanitise::one_line;
 use crate::terminal::screen;
 
 /// How long nothing is printed before it is said what is waited for.

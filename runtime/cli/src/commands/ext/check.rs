@@ -24,6 +24,7 @@ use crate::output::Progress;
 use crate::output::RED;
 use crate::output::YELLOW;
 use crate::output::count;
+use crate::sanitise::clean;
 use crate::workspace;
 use crate::workspace::Workspace;
 
@@ -156,6 +157,7 @@ fn print(checked: &Checked, cwd: &Path) {
 
 /// One problem; what its text goes on with is indented, so that every line at the left is a problem.
 fn problem(place: &str, kind: &str, style: anstyle::Style, text: &str) {
+    let text = clean(text);
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     output::line(format_args!("{BOLD}{place}:{BOLD:#} {style}{kind}{style:#}: {first}"));

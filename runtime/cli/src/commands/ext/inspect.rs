@@ -20,6 +20,7 @@ use crate::output::DIM;
 use crate::output::RED;
 use crate::output::YELLOW;
 use crate::output::status_style;
+use crate::sanitise::clean;
 use crate::workspace;
 
 /// The newest log lines that are shown.
@@ -118,7 +119,7 @@ fn print_failure(title: &str, error: &LoadError) {
         output::line(format_args!("{BOLD}Stack{BOLD:#}"));
         stack
             .lines()
-            .for_each(|frame| output::line(format_args!("  {DIM}{}{DIM:#}", frame.trim())));
+            .for_each(|frame| output::line(format_args!("  {DIM}{}{DIM:#}", clean(frame.trim()))));
     }
 }
 
@@ -128,6 +129,7 @@ fn print_offers(info: &ExtensionInfo) {
             output::line(format_args!("{BOLD}{title}{BOLD:#}"));
         }
         for (name, description) in rows {
+            let (name, description) = (clean(&name), clean(description));
             output::line(format_args!("  {CYAN}{name}{CYAN:#}  {description}"));
         }
     };
@@ -182,7 +184,7 @@ fn print_log(log: &[LogLine]) {
             LogLevel::Error => RED,
         };
         for text in entry.text.lines() {
-            output::line(format_args!("  {style}{text}{style:#}"));
+            output::line(format_args!("  {style}{}{style:#}", clean(text)));
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::output::DIM;
 use crate::output::GREEN;
 use crate::output::Progress;
 use crate::output::YELLOW;
-use crate::terminal::sanitise::clean;
+use crate::sanitise::clean;
 use crate::workspace;
 use crate::workspace::Workspace;
 use crate::workspace::shown;

@@ -18,6 +18,7 @@ use crate::output;
 use crate::output::DIM;
 use crate::output::RED;
 use crate::output::YELLOW;
+use crate::sanitise::clean;
 use crate::workspace;
 use crate::workspace::Workspace;
 
@@ -75,6 +76,7 @@ fn unreadable(file: &Path, error: &std::io::Error) -> CliError {
 
 /// A line in the colour of its level. What an entry goes on with has the same.
 fn styled(line: &str, style: &mut Style) -> String {
+    let line = clean(line);
     if !line.starts_with(' ') {
         *style = match line.split_whitespace().nth(1) {
             Some("WARN") => YELLOW,

@@ -20,7 +20,7 @@ use crate::output;
 use crate::output::BOLD;
 use crate::output::DIM;
 use crate::output::GREEN;
-use crate::terminal::sanitise::one_line;
+use crate::sanitise::one_line;
 use crate::workspace::Workspace;
 use crate::workspace::shown;
 

@@ -7,7 +7,7 @@ use crate::output::CYAN;
 use crate::output::DIM;
 use crate::output::GREEN;
 use crate::output::RED;
-use crate::terminal::sanitise::clean;
+use crate::sanitise::clean;
 
 /// An error with its place and the line it points at.
 pub fn print_error(error: &LoadError, indent: &str) {

@@ -11,10 +11,10 @@ use super::backlog::MAX_WAITING_BYTES;
 use crate::error::CliError;
 use crate::output;
 use crate::output::YELLOW;
+use crate::sanitise::clean;
 use crate::terminal::Lookup;
 use crate::terminal::RenderOptions;
 use crate::terminal::Renderer;
-use crate::terminal::sanitise::clean;
 use crate::terminal::screen;
 
 /// How events are printed.

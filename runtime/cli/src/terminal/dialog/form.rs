@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::json;
 
-use crate::terminal::sanitise::one_line;
+use crate::sanitise::one_line;
 
 /// The most choices that are listed; more than that nobody reads.
 const MAX_CHOICES: usize = 100;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::terminal::sanitise::cut;
-use crate::terminal::sanitise::one_line;
-use crate::terminal::sanitise::visible;
+use crate::sanitise::cut;
+use crate::sanitise::one_line;
+use crate::sanitise::visible;
 
 /// The most lines that are shown of what is to be done. How many more there are is said.
 const MAX_LINES: usize = 20;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::sanitise::visible;
 use crate::terminal::keys::Key;
 use crate::terminal::keys::Keys;
 use crate::terminal::line::Line;
 use crate::terminal::look::Look;
 use crate::terminal::paint::Painter;
 use crate::terminal::paint::Picture;
-use crate::terminal::sanitise::visible;
 use crate::terminal::screen;
 
 /// A pause that shows that somebody who was typing has seen that there is a question.
@@ -129,5 +129,5 @@ impl<'a> Talk<'a> {
 
 /// What was pasted, in one row.
 fn one_row(text: &str) -> String {
-    crate::terminal::sanitise::clean(text).trim_end().replace(['\n', '\t'], " ")
+    crate::sanitise::clean(text).trim_end().replace(['\n', '\t'], " ")
 }

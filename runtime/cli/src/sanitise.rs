@@ -3,6 +3,8 @@
 //! A terminal obeys what is written to it: escape sequences move the cursor, change the title, answer as if
 //! somebody typed, write to the clipboard. Nothing that somebody else wrote reaches it as it is.
 
+use std::borrow::Cow;
+
 /// The longest escape sequence that is taken for one, in characters. What is longer is text again, so that
 /// a sequence that never ends hides no more than this.
 const MAX_SEQUENCE: usize = 1024;
@@ -110,6 +112,49 @@ pub fn clean(text: &str) -> String {
     Sanitiser::default().clean(text)
 }
 
+/// A whole text with its colours, and without everything else that a terminal obeys.
+pub fn keep_colours(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut between = 0;
+    while let Some(found) = rest[between..].find("\x1b[") {
+        let start = between + found;
+        let parameters = &rest[start + 2..];
+        let end = parameters.find(|c: char| !matches!(c, '0'..='9' | ';')).unwrap_or_default();
+        if !parameters[end..].starts_with('m') {
+            between = start + 2;
+            continue;
+        }
+        let (before, from) = rest.split_at(start);
+        let (colour, after) = from.split_at(2 + end + 1);
+        out.push_str(&clean(before));
+        out.push_str(colour);
+        (rest, between) = (after, 0);
+    }
+    out.push_str(&clean(rest));
+    Cow::Owned(out)
+}
+
+/// JSON in which characters that a terminal obeys are escapes. In JSON they stand in strings only.
+pub fn escape_in_json(json: &str) -> Cow<'_, str> {
+    if json.chars().all(is_harmless) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_harmless(c) {
+            out.push(c);
+        } else {
+            // All of them are in the basic plane.
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// A whole text with what is not harmless written out, for somebody who has to decide about it.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -161,6 +206,30 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(clean(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn only_colours_are_kept() {
+        let cases = [
+            ("plain\n", "plain\n"),
+            ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),
+            ("a\x1b[2Jb\x1b[31mc\x1b]0;title\x07d\r\x1b[0m", "ab\x1b[31mcd\x1b[0m"),
+            ("\x1b]0;ti\x1b[31mtle\x07", "\x1b[31mtle"),
+            ("\x1b[31", ""),
+            ("\x1b[\u{9b}2Jx\u{202e}y", "xy"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(keep_colours(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn json_keeps_its_meaning_and_commands_nothing() {
+        let text = "a\u{9b}2J\u{202e}b\u{7f}\nü";
+        let json = serde_json::to_string_pretty(&[text]).unwrap();
+        let escaped = escape_in_json(&json);
+        assert!(escaped.chars().all(is_harmless), "{escaped:?}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&escaped).unwrap(), [text]);
     }
 
     #[test]
