@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 use tenon_protocol::message::FileTime;
 use tenon_protocol::message::LoadedFile;
@@ -29,6 +31,18 @@ use crate::extensions::Key;
 use crate::extensions::id_of;
 use crate::trust;
 use crate::trust::TrustStore;
+
+/// How often it is looked whether the clock of files has moved on, which it does after ten milliseconds at the latest.
+#[cfg(target_os = "linux")]
+const TICK: Duration = Duration::from_millis(1);
+
+/// After so many looks somebody sets the clock back, and waiting is of no use.
+#[cfg(target_os = "linux")]
+const MAX_TICKS: usize = 100;
+
+/// Extensions that are started within so many seconds count as started with the first of them, so that not every one waits for
+/// the clock.
+const SAME_START_S: i64 = 1;
 
 /// Who has run in this session with a restricted grant, and which content of others is not theirs.
 #[derive(Default)]
@@ -85,7 +99,11 @@ impl Session {
                 self.larger_grants().accepted.insert(other, Content { folder, outside });
             }
         }
-        self.larger_grants().restricted.insert(key.clone(), (config.clone(), time_of_files()));
+        let latest = self.larger_grants().restricted.values().map(|(_, since)| *since).max();
+        let now = clock(libc::CLOCK_REALTIME).0;
+        let same = latest.filter(|latest| (0..=SAME_START_S).contains(&(now - latest.0)));
+        let since = same.unwrap_or_else(between_files);
+        self.larger_grants().restricted.insert(key.clone(), (config.clone(), since));
     }
 
     /// Which files from outside a load must not read, because an extension that may do less may have written them.
@@ -231,14 +249,23 @@ impl Session {
     }
 }
 
-/// Now, by the clock that dates files. It stands still for some milliseconds at a time, so what is dated like this was not
-/// written by something that is yet to be started.
-fn time_of_files() -> FileTime {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+/// A moment that is later than the date of every file there is, and earlier than that of every file that is written from now
+/// on.
+fn between_files() -> FileTime {
+    let moment = clock(libc::CLOCK_REALTIME);
+    // The system dates files by a clock that moves on every few milliseconds.
     #[cfg(target_os = "linux")]
-    let clock = libc::CLOCK_REALTIME_COARSE;
-    #[cfg(not(target_os = "linux"))]
-    let clock = libc::CLOCK_REALTIME;
+    for _ in 0..MAX_TICKS {
+        if clock(libc::CLOCK_REALTIME_COARSE) > moment {
+            break;
+        }
+        std::thread::sleep(TICK);
+    }
+    moment
+}
+
+fn clock(clock: libc::clockid_t) -> FileTime {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is ours and outlives the call.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     FileTime(now.tv_sec, now.tv_nsec)
