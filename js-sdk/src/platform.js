@@ -5,12 +5,27 @@ import { cancel, dispatch, serve, warn } from "ext:tenon/bridge.js";
 import { deliver } from "ext:tenon/events.js";
 import * as extension from "ext:tenon/extension.js";
 import * as index from "ext:tenon/index.js";
+import { guardNativeClasses } from "ext:tenon/native-classes.js";
 import { limitResults } from "ext:tenon/tool-result.js";
 
 // The public modules are plain text to the module loader; this is where they find the SDK.
 const SDK = Symbol.for("tenon.sdk");
 
 let extensionId = "this extension";
+
+/** The operations on files that only read. What was opened is not told. */
+const READING = new Set(["chdir", "lstat", "readdir", "readfile", "readlink", "realpath", "stat", "statfs"]);
+
+/** What a denial says that it is about: the permission and its object. A denial on the way to a file says what was to be
+ * done instead. */
+function deniedAccess(message) {
+  const [, permission, target] = /^Requires (\S+) access(?: to (.*?))?(?:, (?:run again|specify)|$)/.exec(message) ?? [];
+  if (permission) return target ? `${permission} access to ${target}` : `${permission} access`;
+  const [, operation, path] = /^([a-z]+) '(?:.* -> ')?(.*)'$/s.exec(message) ?? [];
+  if (!operation) return undefined;
+  const kind = operation === "open" ? "read or write" : READING.has(operation) ? "read" : "write";
+  return `${kind} access to "${path}"`;
+}
 
 /** Makes every denied permission say who was denied what, and where; the log keeps it even if the
  * extension catches the error. */
@@ -20,9 +35,8 @@ function explainDenials() {
     configurable: true,
     get: () => "PermissionDenied",
     set() {
-      const [, permission, target] = /^Requires (\S+) access(?: to (.*?))?(?:, (?:run again|specify)|$)/.exec(this.message) ?? [];
-      if (!permission) return;
-      const what = target ? `${permission} access to ${target}` : `${permission} access`;
+      const what = deniedAccess(this.message);
+      if (!what) return;
       this.message = `${extensionId} has no ${what}; it can be granted in the user's configuration`;
       Error.captureStackTrace(this);
       const place = /file:\/\/\S+?:\d+:\d+/.exec(this.stack)?.[0];
@@ -82,6 +96,7 @@ internals.tenon = {
       );
     }
     explainDenials();
+    guardNativeClasses();
     hideInternals();
     Object.defineProperty(globalThis, SDK, { value: Object.freeze({ extension, index, teachRequire }) });
   },
@@ -90,6 +105,7 @@ internals.tenon = {
   bootWorker(id) {
     extensionId = id;
     explainDenials();
+    guardNativeClasses();
     hideInternals();
   },
 

@@ -34,6 +34,8 @@ pub struct Case {
     /// How often it is called again afterwards; it must answer, whatever it says.
     #[serde(default)]
     pub again: u32,
+    /// What no answer may say, nor what is listed as its error.
+    pub never: Option<String>,
     /// What must be in its log.
     pub log: Option<String>,
     /// Whether the process of the load that was ended must end, too.
@@ -108,6 +110,12 @@ impl Case {
     /// Whether it is for an engine.
     pub fn runs_on(&self, engine: &str) -> bool {
         self.engines.is_empty() || self.engines.iter().any(|name| name == engine)
+    }
+
+    /// Fails if a text says what it must not.
+    pub fn never_said(&self, text: &str) {
+        let said = self.never.as_deref().is_some_and(|never| text.contains(never));
+        assert!(!said, "{}\n{text}", self.about);
     }
 
     /// The user's configuration.

@@ -95,8 +95,12 @@ async fn run(case: Case, engine: &'static str) {
     let result = attack.await.unwrap_or_else(|error| panic!("{}\n{error}", case.about));
     check(&case, engine, &session, result).await;
     for _ in 0..case.again {
-        // Any answer will do; that there is one is what counts.
-        let _ = call(&session, "attack").await;
+        // Nearly any answer will do; that there is one is what counts.
+        let said = match call(&session, "attack").await {
+            Ok(result) => spoken(&result),
+            Err(error) => error.to_string(),
+        };
+        case.never_said(&said);
         assert_eq!(answer(&session, "ping").await, "pong");
     }
     if let Some(wanted) = &case.log {
@@ -165,6 +169,8 @@ async fn attack(case: &Case, session: &Session) -> Option<ToolResult> {
 async fn check(case: &Case, engine: &str, session: &Session, result: Option<ToolResult>) {
     let about = &case.about;
     let said = result.as_ref().map(spoken).unwrap_or_default();
+    let last = info(session, CULPRIT).and_then(|info| info.last_error);
+    case.never_said(&format!("{said}\n{}", last.map(|it| it.what.message).unwrap_or_default()));
     match case.expect {
         Expect::Ended => {
             if let Some(result) = &result {

@@ -11,7 +11,9 @@ pub mod descriptors;
 pub mod directory;
 pub mod environment;
 pub mod exit;
+pub mod links;
 pub mod output;
+pub mod programs;
 pub mod signals;
 mod unavailable;
 pub mod workers;
@@ -28,6 +30,10 @@ deno_core::extension!(
         bridge::op_tenon_log,
         bridge::op_tenon_stay,
         descriptors::op_tenon_descriptor,
+        links::op_tenon_may_link,
+        programs::op_tenon_start,
+        programs::op_tenon_not_started,
+        programs::op_tenon_not_connected,
         workers::op_tenon_worker,
     ],
     esm_entry_point = "ext:tenon/platform.js",
@@ -44,6 +50,7 @@ deno_core::extension!(
         "hooks.js",
         "index.js",
         "live-state.js",
+        "native-classes.js",
         "platform.js",
         "registrations.js",
         "rpc.js",
@@ -89,6 +96,10 @@ fn replace_process_wide_ops(op: OpDecl) -> OpDecl {
         | "op_inspector_connect"
         | "op_require_break_on_next_statement"
         | "op_v8_set_flags_from_string" => unavailable::op_tenon_process_wide(),
+        // No debugger can be connected, so nobody hears these; the op takes nothing but objects.
+        "op_inspector_emit_protocol_event" => unavailable::op_tenon_unheard(),
+        // It takes any number for a socket of its own.
+        "op_node_udp_open" => unavailable::op_tenon_no_foreign_socket(),
         // Relics that nothing of node's uses and that would reach the whole process.
         "op_kill" | "op_run" | "op_panic" => op.disable(),
         "op_signal_bind" => signals::op_tenon_signal_bind(),

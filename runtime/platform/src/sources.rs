@@ -48,6 +48,37 @@ const PATCHES: &[Patch] = &[
             const own = (stdio) => typeof stdio === \"string\" ? stdio : core.ops.op_tenon_descriptor(stdio);\n",
         times: 1,
     },
+    // Before a program is started it is counted, and its file is checked; if the kernel refuses to start it, the
+    // error says that it was not permitted.
+    Patch {
+        specifier: "ext:deno_process/40_process.js",
+        find: "  op_node_spawn_child,\n  op_run,\n  op_run_status,\n  op_spawn_child,\n",
+        replace: "  op_node_spawn_child: startNodeChild,\n  op_run,\n  op_run_status,\n  op_spawn_child: startChild,\n",
+        times: 1,
+    },
+    Patch {
+        specifier: "ext:deno_process/40_process.js",
+        find: "  op_spawn_sync,\n  op_spawn_wait,\n} = core.ops;\n",
+        replace: "  op_spawn_sync: startAndWait,\n  op_spawn_wait,\n  op_tenon_start,\n  op_tenon_not_started,\n} = core.ops;\n\
+            const supervised = (start) => (request, ...rest) => {\n\
+              let path = \"\";\n\
+              for (let i = 0; i < request.env.length; i++) {\n\
+                if (request.env[i][0] === \"PATH\") path = `${request.env[i][1]}`;\n\
+              }\n\
+              const place = [`${request.cmd}`, `${request.cwd ?? \".\"}`, path];\n\
+              op_tenon_start(place[0], place[1], place[2]);\n\
+              try {\n\
+                return start(request, ...rest);\n\
+              } catch (error) {\n\
+                if (error.code === \"EACCES\" || error.code === \"EPERM\") op_tenon_not_started(place[0], place[1], place[2]);\n\
+                throw error;\n\
+              }\n\
+            };\n\
+            const op_node_spawn_child = supervised(startNodeChild);\n\
+            const op_spawn_child = supervised(startChild);\n\
+            const op_spawn_sync = supervised(startAndWait);\n",
+        times: 1,
+    },
     Patch {
         specifier: "ext:deno_process/40_process.js",
         find: "    stdin,\n    stdout,\n    stderr,\n    windowsRawArguments,\n",
@@ -104,6 +135,53 @@ const PATCHES: &[Patch] = &[
         specifier: "ext:runtime/11_workers.js",
         find: "  return op_create_worker({\n",
         replace: "  core.ops.op_tenon_worker();\n  return op_create_worker({\n",
+        times: 1,
+    },
+    // If the kernel refuses a socket, the error says that it was not permitted. The numbers are EPERM and EACCES.
+    Patch {
+        specifier: "ext:deno_node/internal/errors.ts",
+        find: "    const code = getSystemErrorName(err);\n    let details = \"\";\n",
+        replace: "    if (err === -1 || err === -13) {\n\
+                try {\n\
+                  core.ops.op_tenon_not_connected(`${address ?? \"\"}`, port > 0 ? port : 0);\n\
+                } catch (denied) {\n\
+                  return denied;\n\
+                }\n\
+              }\n    const code = getSystemErrorName(err);\n    let details = \"\";\n",
+        times: 1,
+    },
+    // Links to anywhere. The number is the one of a missing capability.
+    Patch {
+        specifier: "ext:deno_node/wasi.ts",
+        find: "        return ctx.pathSymlink(\n",
+        replace: "        if (!core.ops.op_tenon_may_link()) return 76;\n        return ctx.pathSymlink(\n",
+        times: 1,
+    },
+    Patch {
+        specifier: "ext:deno_node/wasi.ts",
+        find: "        return ctx.pathLink(\n",
+        replace: "        if (!core.ops.op_tenon_may_link()) return 76;\n        return ctx.pathLink(\n",
+        times: 1,
+    },
+    // A prime of zero, by which the native code would divide, ended the process.
+    Patch {
+        specifier: "ext:deno_node/internal/crypto/diffiehellman.ts",
+        find: "  op_node_dh_compute_secret,\n  op_node_dh_keys_generate_and_export,\n",
+        replace: "  op_node_dh_compute_secret: computeSecret,\n  op_node_dh_keys_generate_and_export: generateKeys,\n",
+        times: 1,
+    },
+    Patch {
+        specifier: "ext:deno_node/internal/crypto/diffiehellman.ts",
+        find: "  op_node_gen_prime,\n} = core.ops;\n",
+        replace: "  op_node_gen_prime,\n} = core.ops;\n\
+            const withPrime = (compute) => (prime, ...rest) => {\n\
+              let isZero = true;\n\
+              for (let i = 0; i < prime.length; i++) isZero &&= prime[i] === 0;\n\
+              if (isZero) throw new TypeError(\"the prime is zero\");\n\
+              return compute(prime, ...rest);\n\
+            };\n\
+            const op_node_dh_compute_secret = withPrime(computeSecret);\n\
+            const op_node_dh_keys_generate_and_export = withPrime(generateKeys);\n",
         times: 1,
     },
     // Text at a position was written at the start of the file, over what was there.

@@ -50,6 +50,7 @@ pub struct Files {
 pub fn run(booted: Booted, files: Files, group: Option<Group>) -> ! {
     let Files { socket, errors } = files;
     let group = group.map(ManuallyDrop::new);
+    say_where_it_panics();
     let kept = keep_only(&booted.descriptors, &socket, errors);
     let code = match kept.and_then(|()| session_socket::read_spec(&socket)) {
         Ok((spec, decoder)) => {
@@ -65,6 +66,16 @@ pub fn run(booted: Booted, files: Files, group: Option<Group>) -> ! {
     // are shared until then.
     // SAFETY: it takes an integer and does not return.
     unsafe { libc::_exit(code) }
+}
+
+/// Makes the last words of a process that panics one line for each panic. The standard library adds a stack where a panic
+/// cannot unwind, which it cannot out of Deno's ops, and the session keeps the last lines only.
+fn say_where_it_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or_default();
+        let _ = writeln!(std::io::stderr(), "panicked at {place}: {message}");
+    }));
 }
 
 /// Closes every descriptor but those of the engine instance, the socket and standard error.

@@ -30,3 +30,13 @@ pub fn op_tenon_no_context() -> Result<(), JsErrorBox> {
 fn unavailable(what: &str) -> JsErrorBox {
     JsErrorBox::generic(format!("{what} are not available on the QuickJS engine; they need V8"))
 }
+
+/// Does nothing: what Deno tells a debugger.
+#[op2(fast)]
+pub fn op_tenon_unheard() {}
+
+/// Refuses to take over a socket by its number, as a bad descriptor.
+#[op2(fast)]
+pub fn op_tenon_no_foreign_socket() -> Result<(), std::io::Error> {
+    Err(std::io::Error::from_raw_os_error(libc::EBADF))
+}

@@ -1,0 +1,102 @@
+//! What is asked around the start of a program, and where the kernel has refused something.
+//!
+//! Deno checks the name of a program. Here the file is checked that the name leads to, and how many programs run already.
+//! Where Deno's checks permit something and the kernel does not, the error is the one of a denied permission.
+
+use std::io;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use deno_core::OpState;
+use deno_core::op2;
+use deno_error::JsErrorBox;
+
+/// What is known where an extension's limits and permissions are.
+pub trait Supervisor: Send + Sync {
+    /// Whether one more program may be started.
+    fn may_start_another(&self) -> Result<(), JsErrorBox>;
+
+    /// Whether a program's file is one that is denied.
+    fn is_denied(&self, program: &Path) -> bool;
+
+    /// Whether it was the sandbox that refused to start a program.
+    fn refused_program(&self, program: &Path) -> bool;
+
+    /// Whether it was the sandbox that refused a socket: a path, or a host with its port.
+    fn refused_socket(&self, address: &str, port: u16) -> bool;
+}
+
+/// The supervisor of an extension, in the state of its ops.
+#[derive(Clone)]
+pub struct Supervision(pub Arc<dyn Supervisor>);
+
+/// Asked before a program is started.
+#[op2(fast)]
+pub fn op_tenon_start(
+    state: &mut OpState,
+    #[string] command: &str,
+    #[string] folder: &str,
+    #[string] path: &str,
+) -> Result<(), JsErrorBox> {
+    let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() else { return Ok(()) };
+    supervisor.may_start_another()?;
+    match find(command, folder, path) {
+        Some(program) if supervisor.is_denied(&program) => Err(denied("run", command)),
+        _ => Ok(()),
+    }
+}
+
+/// Asked when the system did not let a program be started: throws if the sandbox was the reason.
+#[op2(fast)]
+pub fn op_tenon_not_started(
+    state: &mut OpState,
+    #[string] command: &str,
+    #[string] folder: &str,
+    #[string] path: &str,
+) -> Result<(), JsErrorBox> {
+    let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() else { return Ok(()) };
+    match find(command, folder, path) {
+        Some(program) if supervisor.refused_program(&program) => Err(denied("run", command)),
+        _ => Ok(()),
+    }
+}
+
+/// Asked when the system refused a socket: throws if the sandbox was the reason.
+#[op2(fast)]
+pub fn op_tenon_not_connected(
+    state: &mut OpState,
+    #[string] address: &str,
+    #[smi] port: u32,
+) -> Result<(), JsErrorBox> {
+    let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() else { return Ok(()) };
+    let number = u16::try_from(port).unwrap_or_default();
+    if !supervisor.refused_socket(address, number) {
+        return Ok(());
+    }
+    Err(denied(
+        "net",
+        &if number == 0 { address.to_owned() } else { format!("{address}:{number}") },
+    ))
+}
+
+/// As Deno's own, so that it is explained in the same words.
+fn denied(permission: &str, target: &str) -> JsErrorBox {
+    JsErrorBox::new("NotCapable", format!("Requires {permission} access to \"{target}\""))
+}
+
+/// The file that a command is, looked for as the system does.
+fn find(command: &str, folder: &str, path: &str) -> Option<PathBuf> {
+    let folder = std::path::absolute(folder).or_else(|_| std::env::current_dir()).ok()?;
+    if command.contains('/') {
+        return Some(folder.join(command));
+    }
+    let found =
+        |place: PathBuf| Some(folder.join(place).join(command)).filter(|file| file.is_file());
+    std::env::split_paths(path).find_map(found)
+}
+
+/// Whether an error is one that a sandbox answers with.
+pub fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM | libc::EROFS))
+}
