@@ -43,6 +43,7 @@ use crate::message::ReadyReport;
 use crate::message::ToIsolate;
 use crate::permissions;
 use crate::permissions::GuardedFs;
+use crate::programs::Programs;
 use crate::script_error;
 use crate::thread::Terminator;
 use crate::watchdog::TurnFlag;
@@ -155,6 +156,8 @@ fn adopt(worker: &mut Worker, spec: &LoadSpec, is_alone: bool) -> Result<(), Str
         state.put(StartTime::default());
         state.borrow::<ExtensionEnv>().fill(spec.env.clone(), exec_path);
         state.borrow::<GuardedFs>().guard(permissions.clone());
+        let path = spec.env.get("PATH").map(String::as_str);
+        state.borrow::<Programs>().guard(&spec.grant, path);
         state.put(permissions.clone());
     }
     let folder = spec.entry.parent().unwrap_or(Path::new("/")).to_owned();

@@ -33,6 +33,7 @@ mod log_rate;
 mod memory;
 mod modules;
 mod permissions;
+mod programs;
 mod script_error;
 #[cfg(target_os = "linux")]
 mod session_socket;

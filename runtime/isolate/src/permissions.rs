@@ -1,7 +1,9 @@
 //! A [`Grant`] as Deno's permissions, which every op checks.
 
+mod addresses;
 mod files;
 mod links;
+mod refusals;
 
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use sys_traits::impls::RealSys;
 pub use self::files::GuardedFs;
 use self::links::LinkParser;
 use self::links::with_real_paths;
+pub use self::refusals::Attempt;
+pub use self::refusals::would_be_permitted;
 use crate::message::Access;
 use crate::message::Grant;
 
@@ -32,7 +36,10 @@ pub fn permissions(grant: &Grant) -> Result<PermissionsContainer, GrantError> {
     let parser = Arc::new(LinkParser::of(grant));
     let (allow_read, deny_read) = lists(&with_links(&grant.read));
     let (allow_write, deny_write) = lists(&with_links(&grant.write));
-    let (allow_net, deny_net) = lists(&grant.net);
+    let (allow_net, deny_net) = lists(&Access {
+        allow: grant.net.allow.clone(),
+        deny: addresses::with_loopback(&grant.net.deny),
+    });
     let (allow_run, deny_run) = lists(&grant.run);
     // A native add-on can do whatever a program can, so it needs the right to run any program.
     let native_code = grant.run == Access::all() && grant.read == Access::all();

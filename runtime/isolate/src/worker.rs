@@ -44,6 +44,7 @@ use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
 use crate::permissions;
 use crate::permissions::GuardedFs;
+use crate::programs::Programs;
 use crate::stdio::Output;
 use crate::thread::Terminator;
 use crate::worker_threads;
@@ -120,6 +121,7 @@ pub fn create(
         stores: Stores::default(),
         heap_bytes,
         count: WorkerCount::default(),
+        programs: Programs::new(terminator.clone()),
     };
     let (create_params, allotment) = buffers.create_params(heap_bytes);
     let mut runtime = JsRuntime::new(RuntimeOptions {
@@ -219,7 +221,7 @@ fn init_extensions(
 ) -> std::io::Result<()> {
     let files = GuardedFs::default();
     let fs: Arc<dyn rt::deno_fs::FileSystem> = Arc::new(files.clone());
-    let Shared { log, env, stores, count, .. } = shared.clone();
+    let Shared { log, env, stores, count, programs, .. } = shared.clone();
     let workers = worker_threads::creator(shared);
     let arguments = vec![
         rt::deno_web::deno_web::args(stores.blobs.clone(), None, true, stores.channels.clone()),
@@ -265,6 +267,9 @@ fn init_extensions(
     state.put(env);
     state.put(Signals::default());
     state.put(count);
+    state.put(programs.supervision());
+    // It is told the extension's grant together with the permissions.
+    state.put(programs);
     state.put(Bridge::new(move |message| log.send(message)));
     state.put(bootstrap.clone());
     Ok(())

@@ -37,6 +37,7 @@ use crate::modules::loader::ExtensionLoader;
 use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
 use crate::permissions::GuardedFs;
+use crate::programs::Programs;
 use crate::thread::Terminator;
 use crate::worker::bootstrap_options;
 use crate::worker::feature_checker;
@@ -52,6 +53,7 @@ pub struct Shared {
     pub stores: Stores,
     pub heap_bytes: usize,
     pub count: WorkerCount,
+    pub programs: Programs,
 }
 
 /// Memory and modules that are passed in messages, blobs that a worker may be started from, and
@@ -177,11 +179,13 @@ fn options(
 /// Our extension with the state its ops need.
 fn platform_extension(shared: &Shared) -> Extension {
     let (log, env, count) = (shared.log.clone(), shared.env.fork(), shared.count.clone());
+    let supervision = shared.programs.supervision();
     let mut extension = tenon::init();
     extension.op_state_fn = Some(Box::new(move |state| {
         state.put(env);
         state.put(Signals::default());
         state.put(count);
+        state.put(supervision);
         state.put(Bridge::new(move |message| log.send(message)));
     }));
     extension

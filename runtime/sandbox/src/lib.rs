@@ -17,6 +17,7 @@
 
 mod error;
 mod layers;
+mod programs;
 
 #[cfg(target_os = "linux")]
 mod capabilities;
@@ -45,6 +46,7 @@ use tenon_protocol::message::Grant;
 
 pub use error::SandboxError;
 pub use layers::Layer;
+pub use programs::named as programs_named;
 pub use tenon_protocol::layers::Layers;
 
 /// What a process is locked into, with the places that a grant does not name but the runtime needs.

@@ -8,6 +8,7 @@ use tenon_protocol::message::Access;
 
 use crate::Request;
 use crate::error::SandboxError;
+use crate::programs;
 
 /// What programs are made of. They are read and started from here, whatever the grant lets be read.
 pub const PROGRAMS: &[&str] = &[
@@ -97,9 +98,13 @@ impl Plan {
         let run = !matches!(&grant.run.allow, Some(names) if names.is_empty());
 
         let mut absent = Vec::new();
-        let unreadable = denied(grant.read.deny.iter().map(Path::new), "reading", &mut absent);
+        let mut unreadable = denied(grant.read.deny.iter().map(Path::new), "reading", &mut absent);
         notes.extend(absent.into_iter().map(|(_, note)| note));
         let mut read = allowed(&grant.read, &unreadable, "read", &mut notes);
+        // What cannot be read cannot be started, nor copied or linked to be started under another name.
+        if run {
+            unreadable.extend(denied_programs(&grant.run.deny));
+        }
         read.extend(kept.iter().cloned());
 
         let protected = request.protected.iter().map(PathBuf::as_path);
@@ -129,7 +134,7 @@ impl Plan {
 
         Ok(Self {
             writes: !matches!(&grant.write.allow, Some(paths) if paths.is_empty()),
-            programs: if run { programs(&grant.run) } else { Vec::new() },
+            programs: if run { allowed_programs(&grant.run) } else { Vec::new() },
             network: match &grant.net {
                 Access { allow: None, deny } if deny.is_empty() => Network::Everything,
                 Access { allow: Some(hosts), .. } if hosts.is_empty() => Network::Nothing,
@@ -241,8 +246,18 @@ fn note_links<'a>(
     }
 }
 
+/// The files of denied programs, with their other names where programs are.
+fn denied_programs(names: &[String]) -> Vec<PathBuf> {
+    let path = std::env::var("PATH").ok();
+    let mut files = programs::named(names, path.as_deref());
+    for index in 0..files.len() {
+        files.extend(programs::other_names(&files[index]));
+    }
+    files
+}
+
 /// Where the named programs are, for those that are not among the system's own.
-fn programs(run: &Access) -> Vec<PathBuf> {
+fn allowed_programs(run: &Access) -> Vec<PathBuf> {
     let folders: Vec<_> = std::env::var_os("PATH").iter().flat_map(std::env::split_paths).collect();
     let names = run.allow.iter().flatten();
     names

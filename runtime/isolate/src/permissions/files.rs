@@ -6,6 +6,7 @@
 //! same goes for files that are opened: what a path was checked for is not always where it led.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,10 +26,15 @@ use deno_runtime::deno_io::fs::FsStatFs;
 use deno_runtime::deno_permissions::CheckedPath;
 use deno_runtime::deno_permissions::CheckedPathBuf;
 use deno_runtime::deno_permissions::OpenAccessKind;
+use deno_runtime::deno_permissions::PermissionCheckError;
+use deno_runtime::deno_permissions::PermissionDeniedError;
+use deno_runtime::deno_permissions::PermissionState;
 use deno_runtime::deno_permissions::PermissionsContainer;
 
 use super::links::Last;
 use super::links::real_path;
+use super::refusals;
+use super::refusals::Attempt;
 
 const READ: OpenAccessKind = OpenAccessKind::ReadNoFollow;
 const WRITE: OpenAccessKind = OpenAccessKind::WriteNoFollow;
@@ -65,9 +71,35 @@ impl GuardedFs {
         checked.map(drop).map_err(FsError::PermissionCheck)
     }
 
+    /// Says that a permission is missing where the sandbox, and not a check, refused something.
+    fn explain<T>(&self, result: FsResult<T>, path: &Path, attempt: Attempt) -> FsResult<T> {
+        let Err(FsError::Io(error)) = result else { return result };
+        let Some(permissions) = self.0.get() else { return Err(FsError::Io(error)) };
+        let checked = CheckedPath::unsafe_new(Cow::Borrowed(path));
+        let is_limited = permissions.check_has_all_permissions(&checked).is_err();
+        if !is_limited || !refusals::by_sandbox(&error, path, attempt) {
+            return Err(FsError::Io(error));
+        }
+        let name = if attempt == Attempt::Read { "read" } else { "write" };
+        Err(FsError::PermissionCheck(PermissionCheckError::PermissionDenied(
+            PermissionDeniedError {
+                access: format!("{name} access to \"{}\"", path.display()),
+                name,
+                custom_message: None,
+                state: PermissionState::Denied,
+            },
+        )))
+    }
+
     fn check_buf(&self, path: &CheckedPathBuf, access: OpenAccessKind) -> FsResult<()> {
         self.check(&path.as_checked_path(), access)
     }
+}
+
+/// What a file is opened for.
+fn attempt(options: &OpenOptions) -> Attempt {
+    let writes = options.write || options.append || options.create || options.truncate;
+    if writes { Attempt::Write } else { Attempt::Read }
 }
 
 #[async_trait::async_trait(?Send)]
@@ -91,7 +123,8 @@ impl FileSystem for GuardedFs {
 
     fn open_sync(&self, path: &CheckedPath, options: OpenOptions) -> FsResult<Rc<dyn File>> {
         self.check(path, options.access_kind())?;
-        RealFs.open_sync(path, options)
+        let attempt = attempt(&options);
+        self.explain(RealFs.open_sync(path, options), path, attempt)
     }
 
     async fn open_async<'a>(
@@ -100,7 +133,8 @@ impl FileSystem for GuardedFs {
         options: OpenOptions,
     ) -> FsResult<Rc<dyn File>> {
         self.check_buf(&path, options.access_kind())?;
-        RealFs.open_async(path, options).await
+        let (shown, attempt) = (path.to_path_buf(), attempt(&options));
+        self.explain(RealFs.open_async(path, options).await, &shown, attempt)
     }
 
     fn write_file_sync(
@@ -110,7 +144,7 @@ impl FileSystem for GuardedFs {
         data: &[u8],
     ) -> FsResult<()> {
         self.check(path, options.access_kind())?;
-        RealFs.write_file_sync(path, options, data)
+        self.explain(RealFs.write_file_sync(path, options, data), path, Attempt::Write)
     }
 
     async fn write_file_async<'a>(
@@ -120,7 +154,8 @@ impl FileSystem for GuardedFs {
         data: Box<[u8]>,
     ) -> FsResult<()> {
         self.check_buf(&path, options.access_kind())?;
-        RealFs.write_file_async(path, options, data).await
+        let shown = path.to_path_buf();
+        self.explain(RealFs.write_file_async(path, options, data).await, &shown, Attempt::Write)
     }
 
     fn read_file_sync(
@@ -129,7 +164,7 @@ impl FileSystem for GuardedFs {
         options: OpenOptions,
     ) -> FsResult<Cow<'static, [u8]>> {
         self.check(path, options.access_kind())?;
-        RealFs.read_file_sync(path, options)
+        self.explain(RealFs.read_file_sync(path, options), path, Attempt::Read)
     }
 
     async fn read_file_async<'a>(
@@ -138,12 +173,13 @@ impl FileSystem for GuardedFs {
         options: OpenOptions,
     ) -> FsResult<Cow<'static, [u8]>> {
         self.check_buf(&path, options.access_kind())?;
-        RealFs.read_file_async(path, options).await
+        let shown = path.to_path_buf();
+        self.explain(RealFs.read_file_async(path, options).await, &shown, Attempt::Read)
     }
 
     fn mkdir_sync(&self, path: &CheckedPath, recursive: bool, mode: Option<u32>) -> FsResult<()> {
         self.check(path, WRITE)?;
-        RealFs.mkdir_sync(path, recursive, mode)
+        self.explain(RealFs.mkdir_sync(path, recursive, mode), path, Attempt::Write)
     }
 
     async fn mkdir_async(
@@ -153,7 +189,8 @@ impl FileSystem for GuardedFs {
         mode: Option<u32>,
     ) -> FsResult<()> {
         self.check_buf(&path, WRITE)?;
-        RealFs.mkdir_async(path, recursive, mode).await
+        let shown = path.to_path_buf();
+        self.explain(RealFs.mkdir_async(path, recursive, mode).await, &shown, Attempt::Write)
     }
 
     #[cfg(unix)]
@@ -198,13 +235,14 @@ impl FileSystem for GuardedFs {
     fn copy_file_sync(&self, from: &CheckedPath, to: &CheckedPath) -> FsResult<()> {
         self.check(from, READ)?;
         self.check(to, WRITE)?;
-        RealFs.copy_file_sync(from, to)
+        self.explain(RealFs.copy_file_sync(from, to), to, Attempt::Write)
     }
 
     async fn copy_file_async(&self, from: CheckedPathBuf, to: CheckedPathBuf) -> FsResult<()> {
         self.check_buf(&from, READ)?;
         self.check_buf(&to, WRITE)?;
-        RealFs.copy_file_async(from, to).await
+        let shown = to.to_path_buf();
+        self.explain(RealFs.copy_file_async(from, to).await, &shown, Attempt::Write)
     }
 
     fn cp_sync(&self, from: &CheckedPath, to: &CheckedPath) -> FsResult<()> {
@@ -249,12 +287,13 @@ impl FileSystem for GuardedFs {
 
     fn read_dir_sync(&self, path: &CheckedPath) -> FsResult<Vec<FsDirEntry>> {
         self.check(path, READ)?;
-        RealFs.read_dir_sync(path)
+        self.explain(RealFs.read_dir_sync(path), path, Attempt::Read)
     }
 
     async fn read_dir_async(&self, path: CheckedPathBuf) -> FsResult<FsReadDirRc> {
         self.check_buf(&path, READ)?;
-        RealFs.read_dir_async(path).await
+        let shown = path.to_path_buf();
+        self.explain(RealFs.read_dir_async(path).await, &shown, Attempt::Read)
     }
 
     fn utime_sync(
@@ -343,35 +382,39 @@ impl FileSystem for GuardedFs {
     }
 
     fn remove_sync(&self, path: &CheckedPath, recursive: bool) -> FsResult<()> {
-        RealFs.remove_sync(path, recursive)
+        self.explain(RealFs.remove_sync(path, recursive), path, Attempt::Name)
     }
 
     async fn remove_async(&self, path: CheckedPathBuf, recursive: bool) -> FsResult<()> {
-        RealFs.remove_async(path, recursive).await
+        let shown = path.to_path_buf();
+        self.explain(RealFs.remove_async(path, recursive).await, &shown, Attempt::Name)
     }
 
     fn rename_sync(&self, from: &CheckedPath, to: &CheckedPath) -> FsResult<()> {
-        RealFs.rename_sync(from, to)
+        self.explain(RealFs.rename_sync(from, to), from, Attempt::Name)
     }
 
     async fn rename_async(&self, from: CheckedPathBuf, to: CheckedPathBuf) -> FsResult<()> {
-        RealFs.rename_async(from, to).await
+        let shown = from.to_path_buf();
+        self.explain(RealFs.rename_async(from, to).await, &shown, Attempt::Name)
     }
 
     fn rmdir_sync(&self, path: &CheckedPath) -> FsResult<()> {
-        RealFs.rmdir_sync(path)
+        self.explain(RealFs.rmdir_sync(path), path, Attempt::Name)
     }
 
     async fn rmdir_async(&self, path: CheckedPathBuf) -> FsResult<()> {
-        RealFs.rmdir_async(path).await
+        let shown = path.to_path_buf();
+        self.explain(RealFs.rmdir_async(path).await, &shown, Attempt::Name)
     }
 
     fn link_sync(&self, from: &CheckedPath, to: &CheckedPath) -> FsResult<()> {
-        RealFs.link_sync(from, to)
+        self.explain(RealFs.link_sync(from, to), to, Attempt::Write)
     }
 
     async fn link_async(&self, from: CheckedPathBuf, to: CheckedPathBuf) -> FsResult<()> {
-        RealFs.link_async(from, to).await
+        let shown = to.to_path_buf();
+        self.explain(RealFs.link_async(from, to).await, &shown, Attempt::Write)
     }
 
     fn symlink_sync(
@@ -402,11 +445,12 @@ impl FileSystem for GuardedFs {
 
     // Deno's own opens no link here.
     fn truncate_sync(&self, path: &CheckedPath, len: u64) -> FsResult<()> {
-        RealFs.truncate_sync(path, len)
+        self.explain(RealFs.truncate_sync(path, len), path, Attempt::Write)
     }
 
     async fn truncate_async(&self, path: CheckedPathBuf, len: u64) -> FsResult<()> {
-        RealFs.truncate_async(path, len).await
+        let shown = path.to_path_buf();
+        self.explain(RealFs.truncate_async(path, len).await, &shown, Attempt::Write)
     }
 }
 
@@ -416,7 +460,6 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::fs::symlink;
-    use std::path::Path;
 
     use super::*;
     use crate::message::Access;
