@@ -36,6 +36,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// What groups can do here; `None`, and a word about it, if there are none.
+#[allow(clippy::print_stderr, reason = "a test says that it is skipped")]
 fn here() -> Option<ControlGroup> {
     match control_groups::survey(std::process::id()) {
         Ok(group) => Some(group),
@@ -133,6 +134,7 @@ async fn dead_zygote() {
     world.close(session).await;
 }
 
+#[allow(clippy::print_stderr, reason = "a test says that it is skipped")]
 async fn memory() {
     if !here().is_some_and(|group| group.memory) {
         eprintln!("skipped: memory cannot be limited here");
@@ -159,6 +161,7 @@ async fn memory() {
     world.close(session).await;
 }
 
+#[allow(clippy::print_stderr, reason = "a test says that it is skipped")]
 async fn orphans() {
     if !here().is_some_and(|group| group.tasks) {
         eprintln!("skipped: processes cannot be limited here");

@@ -295,6 +295,7 @@ mod tests {
     use super::*;
 
     /// The groups of a test, or none, and a word about it, where nothing is delegated.
+    #[allow(clippy::print_stderr, reason = "a test says that it is skipped")]
     fn groups() -> Option<Groups> {
         match Groups::prepare(std::process::id()) {
             Ok(groups) => Some(groups),
