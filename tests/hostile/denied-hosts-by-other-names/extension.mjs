@@ -25,8 +25,14 @@ function connect(host) {
   });
 }
 
+// A datagram's socket is bound to every address of the machine first; that this is denied, it throws where nobody can
+// catch it.
+let uncaught;
+process.on("uncaughtException", (error) => uncaught?.(refusal(error)));
+
 function send(host) {
   return new Promise((resolve) => {
+    uncaught = resolve;
     const socket = dgram.createSocket(host.includes(":") ? "udp6" : "udp4");
     socket.on("error", (error) => resolve(refusal(error)));
     try {

@@ -3,7 +3,6 @@
 //! Deno checks the name of a program. Here the file is checked that the name leads to, and how many programs run already.
 //! Where Deno's checks permit something and the kernel does not, the error is the one of a denied permission.
 
-use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,9 +93,4 @@ fn find(command: &str, folder: &str, path: &str) -> Option<PathBuf> {
     let found =
         |place: PathBuf| Some(folder.join(place).join(command)).filter(|file| file.is_file());
     std::env::split_paths(path).find_map(found)
-}
-
-/// Whether an error is one that a sandbox answers with.
-pub fn is_refusal(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM | libc::EROFS))
 }
