@@ -167,6 +167,9 @@ const LARGE: &str = "text=$(head -c 1000000 /dev/zero | tr '\\0' x)\n\
     for j in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do printf %s \"$text\"; done\n\
     printf '\"}}}}\\n'; done; sleep 600";
 
+/// Half of the text in it, in bytes.
+const HALF_OF_LARGE: u64 = 120_000_000;
+
 /// Three hundred thousand small updates, and then nothing.
 const MANY: &str = "yes \"$(say word)\" | head -n 300000; sleep 600";
 
@@ -186,12 +189,10 @@ async fn interrupt_of(updates: &'static str) {
     let reader =
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()).unwrap());
     let code = ends(&mut child).code();
-    println!(
-        "an interrupt was obeyed after {:?}; {} bytes were printed",
-        begun.elapsed(),
-        reader.join().unwrap()
-    );
+    let printed = reader.join().unwrap();
+    println!("an interrupt was obeyed after {:?}; {printed} bytes were printed", begun.elapsed());
     assert_eq!(code, Some(130));
+    assert!(printed < HALF_OF_LARGE, "{printed} bytes were printed after the interrupt");
 }
 
 async fn empty_prompt() {

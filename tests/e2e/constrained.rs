@@ -20,7 +20,7 @@ use tenon_tests::Workspace;
 const HANGS_AFTER: Duration = Duration::from_secs(120);
 
 /// Users that nobody is, one for each process under test: the system counts the processes of a user, not of a program.
-static NEXT_USER: AtomicU32 = AtomicU32::new(61_000);
+static NEXT_USER: AtomicU32 = AtomicU32::new(50_000);
 
 const COMMANDS: [&[&str]; 5] =
     [&["call", "ping"], &["ext", "list"], &["run", "-a", "demo", "hello"], &["doctor"], &["mcp"]];
@@ -188,11 +188,26 @@ fn try_all(refusal: Refusal, expected: Expected) {
         let what = format!("signal {signal} to mcp with {refusal:?}");
         let mut child = started(&workspace, &["mcp"], refusal, Stdio::piped());
         let input = child.stdin.take();
+        until_it_listens(&mut child, signal);
         // SAFETY: the process is ours and has not been waited for.
         unsafe { libc::kill(child.id().cast_signed(), signal) };
         let run = ends(child, &what);
         drop(input);
         assert!(!run.stderr.contains("panicked"), "{what}: {run:#?}");
+    }
+}
+
+/// Waits until a process handles a signal, or has ended. Before that the signal ends every program.
+fn until_it_listens(child: &mut Child, signal: libc::c_int) {
+    let status = format!("/proc/{}/status", child.id());
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        if caught.is_some_and(|mask| mask & (1 << (signal - 1)) != 0) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
