@@ -95,8 +95,9 @@ async fn too_many() {
     let world = World::new();
     // The first is nobody's child when the others are too many.
     let orphan = shell("setsid sleep 1000 & echo $! >> pids");
-    let others = "for (let i = 0; i < 4; i++) \
-                  spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' });";
+    // Those that the extension starts itself are refused before they are too many.
+    let others =
+        "spawn('sh', ['-c', 'for i in 1 2 3 4; do sleep 1000 & done; wait'], { stdio: 'ignore' });";
     let attack = format!(
         "const {{ spawn }} = await import('node:child_process'); const first = {orphan} \
          await new Promise((resolve) => first.on('close', resolve)); {others} \

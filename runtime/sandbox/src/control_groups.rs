@@ -288,6 +288,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::io::BufRead;
+    use std::os::unix::fs::MetadataExt;
     use std::process::Child;
     use std::process::Command;
     use std::process::Stdio;
@@ -375,12 +376,15 @@ mod tests {
         let (of_living, of_dead) = (living.make().unwrap(), dead.make().unwrap());
         // As if it was killed: its lock is gone and its folders are not.
         let (folder, group) = (dead.folder.clone(), of_dead.path.clone());
+        // The next one may have a folder of the same name.
+        let identity = |path: &Path| std::fs::metadata(path).map(|it| it.ino()).ok();
+        let left = identity(&folder);
         let Groups { _lock, .. } = &dead;
         _lock.unlock().unwrap();
         std::mem::forget(dead);
         let next = groups().unwrap();
         // A zygote beside this test may be about to remove them, and holds the lock as long.
-        while group.exists() || folder.exists() {
+        while group.exists() || identity(&folder) == left {
             remove_stale(&next.base);
             std::thread::yield_now();
         }

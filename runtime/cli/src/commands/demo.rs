@@ -98,9 +98,11 @@ await joinSession({
 });
 "#;
 
-/// What the user's configuration says in the demo.
-const CONFIG: &str =
-    "[extensions.curious]\nprofile = \"workspace\"\n\n[extensions.stuck]\ncpu-ms = 500\n";
+/// What the user's configuration says in the demo. What the agent writes may do no more than the restricted extension that
+/// runs at the same time. If it might do more, it would wait for a person's approval.
+const CONFIG: &str = "[extensions.curious]\nprofile = \"workspace\"\n\n\
+    [extensions.dice]\nprofile = \"workspace\"\n\n\
+    [extensions.stuck]\nprofile = \"workspace\"\ncpu-ms = 500\n";
 
 pub async fn run(_args: &Args) -> Result<ExitCode, CliError> {
     let timeline = Timeline(Instant::now());
