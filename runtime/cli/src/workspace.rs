@@ -172,17 +172,19 @@ impl Workspace {
         live
     }
 
-    /// Approves an extension that the person has just had put there, so that a session in which a restricted extension
-    /// runs does not ask about it. Where the person wants to review every content, this is none.
-    pub fn approve_own(&self, scope: Scope, folder: &Path) -> Result<(), CliError> {
+    /// Approves an extension that the person has just had put there, of which this is the hash, so that a session in which a
+    /// restricted extension runs does not ask about it. Where the person wants to review every content, this is none. It is in
+    /// its place already, so if this fails the person is asked, and told so.
+    pub fn approve_own(&self, scope: Scope, folder: &Path, hash: &str) {
         let reviews = Config::read(&self.home).is_ok_and(|config| config.trust.review);
         if scope == Scope::Project && reviews {
-            return Ok(());
+            return;
         }
-        // One that is too large to be reviewed is asked about, where it matters.
-        let store = TrustStore::of(&self.home);
-        let Ok(hash) = store.content_to_review(folder) else { return Ok(()) };
-        store.review(folder, &hash).map_err(|error| CliError::new(error.to_string()))
+        if let Err(error) = TrustStore::of(&self.home).review(folder, hash) {
+            output::note(format_args!(
+                "{YELLOW}warning{YELLOW:#}: it may have to be approved with tenon trust --review: {error}"
+            ));
+        }
     }
 
     /// The live sessions that an extension concerns: one of the user's is in every repository.

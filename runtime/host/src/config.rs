@@ -5,6 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde::de::IgnoredAny;
 use tenon_protocol::limits::MIN_HEAP_BYTES;
@@ -86,7 +87,7 @@ pub enum Watch {
 }
 
 /// What happens where the kernel cannot enforce an extension's grant.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// As much of it is enforced as the kernel can; the rest is checked by Tenon alone.
@@ -97,7 +98,7 @@ pub enum Sandbox {
 }
 
 /// What the user has configured for one extension: a profile, what is different from it, and limits.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExtensionConfig {
     /// Where to start from.

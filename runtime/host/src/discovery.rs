@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::path::PathBuf;
 
+use serde::Deserialize;
 use serde::Serialize;
 
 /// The names an entry file may have, best first.
@@ -16,7 +17,7 @@ pub const ENTRY_FILES: [&str; 4] =
     ["extension.mjs", "extension.cjs", "extension.js", "extension.ts"];
 
 /// Where an extension was found, in the order in which extensions are listed and loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// In the user's own folder.
@@ -96,14 +97,36 @@ pub fn project_root(cwd: &Path) -> &Path {
 /// Every extension in the given places, by scope and name. Those of a project that is not trusted
 /// shadow nothing.
 pub fn find(places: &Places, trusted: bool) -> Vec<Found> {
+    find_where(places, &|found| trusted || found.scope != Scope::Project)
+}
+
+fn find_all(places: &Places) -> Vec<Found> {
     let mut found: Vec<Found> =
         places.roots.iter().flat_map(|(scope, root)| find_in(*scope, root)).collect();
     found.sort_by(|a, b| (a.scope, &a.name).cmp(&(b.scope, &b.name)));
     // A place that is named twice is one place.
     let mut seen = HashSet::new();
     found.retain(|one| seen.insert((one.scope, one.folder.clone())));
-    mark_shadowed(&mut found, trusted);
     found
+}
+
+/// Like [`find`], where whether an extension may run is asked for. What must not run shadows nothing, and is not shadowed. It
+/// is asked only about those that share their name with another.
+pub fn find_where(places: &Places, may_run: &dyn Fn(&Found) -> bool) -> Vec<Found> {
+    let mut found = find_all(places);
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    found.iter().for_each(|one| *names.entry(&one.name).or_default() += 1);
+    let runs = found.iter().map(|one| names[one.name.as_str()] == 1 || may_run(one)).collect();
+    mark_shadowed(&mut found, runs);
+    found
+}
+
+/// Whether every place can be looked into, if it is there. Where one cannot, [`find`] finds nothing in it.
+pub fn can_look_into(places: &Places) -> bool {
+    places.roots.iter().all(|(_, root)| match std::fs::read_dir(root) {
+        Ok(mut entries) => entries.all(|entry| entry.is_ok()),
+        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    })
 }
 
 /// One extension, by its folder; `None` if there is no entry file in it.
@@ -150,7 +173,12 @@ fn examine(scope: Scope, root: &Path, entry: &DirEntry) -> Option<Found> {
         None => entry_file(&folder)?,
     };
     let name = readable(&entry.file_name());
-    Some(Found { scope, name, folder, entry: entry_file, shadowed_by: None })
+    // Decisions about an extension are remembered by its path, which has to be text for that.
+    let entry = match entry.file_name().to_str() {
+        Some(_) => entry_file,
+        None => Err("the name of the folder is not UTF-8".to_owned()),
+    };
+    Some(Found { scope, name, folder, entry, shadowed_by: None })
 }
 
 /// What is wrong with a link to a folder, if anything; `None` if it leads to something else.
@@ -195,10 +223,9 @@ fn entry_file(folder: &Path) -> Option<Result<PathBuf, String>> {
 /// Of several extensions with one name the project's is used, then the folder's named first, then
 /// the user's. The session's comes last: whoever may write to the session's folder must not be able to
 /// switch off what the person installed.
-fn mark_shadowed(found: &mut [Found], trusted: bool) {
+fn mark_shadowed(found: &mut [Found], runs: Vec<bool>) {
     let mut winners: HashMap<String, (Scope, PathBuf)> = HashMap::new();
-    let runs = |extension: &&Found| trusted || extension.scope != Scope::Project;
-    for extension in found.iter().filter(runs) {
+    for (extension, _) in found.iter().zip(&runs).filter(|(_, runs)| **runs) {
         let better = match winners.get(&extension.name) {
             None => true,
             Some((scope, _)) => {
@@ -210,10 +237,10 @@ fn mark_shadowed(found: &mut [Found], trusted: bool) {
             winners.insert(extension.name.clone(), winner);
         }
     }
-    for extension in found {
+    for (extension, runs) in found.iter_mut().zip(runs) {
         if let Some((scope, folder)) = winners.get(&extension.name)
             && *folder != extension.folder
-            && (trusted || extension.scope != Scope::Project)
+            && runs
         {
             extension.shadowed_by =
                 Some(format!("{scope}:{} ({})", extension.name, folder.display()));
@@ -322,6 +349,47 @@ mod tests {
         assert_eq!(found[1].shadowed_by, None);
         // What is not trusted must not switch off what the user has.
         assert!(find(&places, false).iter().all(|found| found.shadowed_by.is_none()));
+    }
+
+    #[test]
+    fn what_must_not_run_shadows_nothing_and_is_not_shadowed() {
+        let temp = tempfile::tempdir().unwrap();
+        let (user, folder) = (temp.path().join("home/extensions"), temp.path().join("folder"));
+        add(&user, "same", "extension.mjs");
+        add(&folder, "same", "extension.mjs");
+        add(&folder, "alone", "extension.mjs");
+        let places = Places { roots: vec![(Scope::User, user), (Scope::Folder, folder)] };
+        let asked = std::cell::RefCell::new(Vec::new());
+        let may_run = |found: &Found| {
+            asked.borrow_mut().push(found.id());
+            found.scope == Scope::User
+        };
+        assert!(find_where(&places, &may_run).iter().all(|found| found.shadowed_by.is_none()));
+        assert_eq!(*asked.borrow(), ["user:same", "folder:same"]);
+        let all = find_where(&places, &|_| true);
+        let shadowed: Vec<_> = all.iter().filter(|found| found.shadowed_by.is_some()).collect();
+        assert_eq!(shadowed.iter().map(|found| found.id()).collect::<Vec<_>>(), ["user:same"]);
+    }
+
+    #[test]
+    fn a_folder_whose_name_is_not_text_is_listed_with_the_reason() {
+        use std::os::unix::ffi::OsStrExt;
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join(OsStr::from_bytes(b"bad\xff"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("extension.mjs"), "").unwrap();
+        let found = find_in(Scope::Folder, temp.path());
+        assert_eq!(found[0].entry.clone().unwrap_err(), "the name of the folder is not UTF-8");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_read_is_told_from_one_that_is_not_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| Places { roots: vec![(Scope::User, temp.path().join(name))] };
+        assert!(can_look_into(&at("missing")));
+        assert!(can_look_into(&at(".")));
+        symlink("loop", temp.path().join("loop")).unwrap();
+        assert!(!can_look_into(&at("loop")));
     }
 
     #[test]

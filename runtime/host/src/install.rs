@@ -73,6 +73,8 @@ pub struct Installed {
     pub folder: PathBuf,
     /// Whether another of that name was replaced.
     pub replaced: bool,
+    /// The hash of what was put there, with the record; what is in the folder may have been changed since.
+    pub hash: String,
     /// Where it came from.
     pub record: InstallRecord,
 }
@@ -180,9 +182,10 @@ fn install_within(
         installed_at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
     };
     write_record(&ready, &record)?;
+    let hash = trust::content_hash(&ready).map_err(io(&ready))?;
     let aside = staging.path().join("old");
     put_in_place(&ready, &folder, exists.then_some(aside.as_path()))?;
-    Ok(Installed { name, folder, replaced: exists, record })
+    Ok(Installed { name, folder, replaced: exists, hash, record })
 }
 
 /// Gives what is ready its place. What has the place changes over with it in one step, so that one of them

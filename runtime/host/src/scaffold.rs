@@ -92,6 +92,8 @@ pub struct Scaffolded {
     pub folder: PathBuf,
     /// Its entry file.
     pub entry: PathBuf,
+    /// The hash of what was written, see [`crate::trust::content_hash`]; what is in the folder may have been changed since.
+    pub hash: String,
     /// The tool that it begins with, if it does with one.
     pub tool: Option<String>,
 }
@@ -159,6 +161,7 @@ pub fn scaffold(
     let (file, template) = kind.template();
     fs::create_dir(&ready).map_err(failed)?;
     fs::write(ready.join(file), fill(template, name, description)).map_err(failed)?;
+    let hash = crate::trust::content_hash(&ready).map_err(failed)?;
     if let Err(source) = fs::rename(&ready, &folder) {
         // Somebody else was quicker.
         return Err(match source.kind() {
@@ -169,7 +172,7 @@ pub fn scaffold(
         });
     }
     let entry = folder.join(file);
-    Ok(Scaffolded { folder, entry, tool: kind.has_tool().then(|| tool_name(name)) })
+    Ok(Scaffolded { folder, entry, hash, tool: kind.has_tool().then(|| tool_name(name)) })
 }
 
 /// The template with its blanks filled in.

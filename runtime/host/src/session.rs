@@ -1,6 +1,7 @@
 //! One conversation: its extensions, its events, its turns. Any front and any agent can drive it.
 
 mod approvals;
+mod baseline;
 mod canvas;
 mod canvas_tools;
 mod command;
@@ -50,6 +51,7 @@ pub use canvas::OpenCanvasRequest;
 pub use command::CommandError;
 pub use ending::EndReason;
 use ending::Phase;
+pub(crate) use files::PLAN;
 pub use manage_tools::RELOAD_TOOL;
 pub use outcome::ToolOutcome;
 pub use permission::NOBODY_TO_ASK;
@@ -57,6 +59,7 @@ pub use queue::Delivery;
 pub use queue::MAX_QUEUED_PROMPTS;
 pub use queue::Message;
 pub use queue::SendError;
+pub(crate) use quota::FILES;
 pub use rpc::SERVED as SERVED_RPC;
 pub use subagent::SubagentCall;
 pub use subagent::SubagentEnd;
@@ -241,6 +244,7 @@ struct Inner {
     incoming: quota::Incoming,
     /// See there.
     larger_grants: Mutex<larger_grants::LargerGrants>,
+    baselines: baseline::Baselines,
     /// Held while `onSessionStart` runs; true when it has.
     started: tokio::sync::Mutex<bool>,
     /// Held by whoever starts or stops extensions.
@@ -318,6 +322,7 @@ impl Session {
             nested: AtomicUsize::new(0),
             incoming: quota::Incoming::default(),
             larger_grants: Mutex::default(),
+            baselines: baseline::Baselines::default(),
             started: tokio::sync::Mutex::new(false),
             lifecycle: tokio::sync::Mutex::new(()),
             phase: watch::Sender::new(Phase::Open),

@@ -84,7 +84,7 @@ impl<T: Default + Serialize + DeserializeOwned> JsonStore<T> {
         let mut after = serde_json::to_vec_pretty(&value).map_err(|error| failed(error.into()))?;
         after.push(b'\n');
         if before.as_ref() != Some(&after) {
-            self.replace(&after).map_err(failed)?;
+            replace(&self.path, &after).map_err(failed)?;
         }
         Ok(result)
     }
@@ -119,29 +119,29 @@ impl<T: Default + Serialize + DeserializeOwned> JsonStore<T> {
             }
         }
     }
+}
 
-    /// A crash leaves the old file or the new one, whole.
-    fn replace(&self, content: &[u8]) -> std::io::Result<()> {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = self.path.with_file_name(format!(".{name}.{}.new", crate::ids::unique()));
-        let write = || -> std::io::Result<()> {
-            let mut file =
-                File::options().create_new(true).write(true).mode(FILE_MODE).open(&beside)?;
-            file.write_all(content)?;
-            // Else the new name may reach the disk before the content does.
-            file.sync_all()?;
-            std::fs::rename(&beside, &self.path)
-        };
-        write().inspect_err(|_| {
-            // Half a file is of no use; that it cannot be removed either changes nothing.
-            let _ = std::fs::remove_file(&beside);
-        })?;
-        // Not every file system can do this for a folder; the file is whole in any case.
-        if let Some(Ok(folder)) = self.path.parent().map(File::open) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
+/// A crash leaves the old file or the new one, whole.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.new", crate::ids::unique()));
+    let write = || -> std::io::Result<()> {
+        let mut file =
+            File::options().create_new(true).write(true).mode(FILE_MODE).open(&beside)?;
+        file.write_all(content)?;
+        // Else the new name may reach the disk before the content does.
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    };
+    write().inspect_err(|_| {
+        // Half a file is of no use; that it cannot be removed either changes nothing.
+        let _ = std::fs::remove_file(&beside);
+    })?;
+    // Not every file system can do this for a folder; the file is whole in any case.
+    if let Some(Ok(folder)) = path.parent().map(File::open) {
+        let _ = folder.sync_all();
     }
+    Ok(())
 }
 
 /// Makes a folder for this user alone. One that is there stays as it is.

@@ -35,6 +35,10 @@ pub const MAX_REVIEW_FILES: u64 = 20_000;
 /// The most bytes of an extension whose content is reviewed, for the same reason.
 pub const MAX_REVIEW_BYTES: u64 = 512 * 1024 * 1024;
 
+/// The most files, links and folders of an extension that are compared by what the system says of them. Its content is not
+/// read then, so ten times as many take no longer.
+const MAX_COMPARED_FILES: u64 = 10 * MAX_REVIEW_FILES;
+
 /// How much of a file is in memory at a time, in bytes.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -93,7 +97,7 @@ struct Reviewed {
 /// An extension whose content appeared or changed while one with a smaller grant ran, until the person approves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// The content it had before, if there was any: with this it may run.
+    /// The content it had before, if there was any, as a [`State`]: with this it may run.
     pub before: Option<String>,
     /// Files outside of its folder that it imports and that changed, with the SHA-256 of what was in them before; nothing if
     /// they were not there, or nobody had looked.
@@ -192,7 +196,8 @@ impl TrustStore {
     /// from running.
     pub fn content_to_review(&self, folder: &Path) -> std::io::Result<String> {
         let hash = content_hash(folder)?;
-        let outside = self.held(folder).map(|held| held.outside).unwrap_or_default();
+        let held = self.held(folder).map_err(std::io::Error::other)?;
+        let outside = held.map(|held| held.outside).unwrap_or_default();
         Ok(with_outside(hash, &changed(&outside)))
     }
 
@@ -232,10 +237,10 @@ impl TrustStore {
         })
     }
 
-    /// Whether an extension is kept from running.
-    pub fn held(&self, folder: &Path) -> Option<Held> {
-        let mut remembered = self.0.read().ok()?;
-        remembered.held.remove(&folder_key(folder).ok()?)
+    /// Whether an extension is kept from running. If that cannot be found out, it is.
+    pub fn held(&self, folder: &Path) -> Result<Option<Held>, StoreError> {
+        let mut remembered = self.0.read()?;
+        Ok(remembered.held.remove(&key(folder)?))
     }
 
     /// Lets an extension run again that was held: its content is what it was before.
@@ -257,6 +262,67 @@ fn key(folder: &Path) -> Result<String, StoreError> {
 /// of the extension's folder can change without a review.
 pub fn content_hash(folder: &Path) -> std::io::Result<String> {
     hash_within(folder, MAX_REVIEW_FILES, MAX_REVIEW_BYTES)
+}
+
+/// What tells whether a folder is as it was.
+pub struct State {
+    /// The hash of its content; or, where that cannot be read whole, what tells its files apart from changed ones.
+    pub text: String,
+    /// Why the content cannot be read whole, and so cannot be approved.
+    pub unread: Option<std::io::Error>,
+}
+
+impl State {
+    /// That of a folder now.
+    pub fn of(folder: &Path) -> std::io::Result<Self> {
+        match content_hash(folder) {
+            Ok(text) => Ok(Self { text, unread: None }),
+            Err(error) => {
+                Ok(Self { text: fingerprint(folder, MAX_COMPARED_FILES)?, unread: Some(error) })
+            }
+        }
+    }
+}
+
+/// What begins a state that is no hash of a content. No hash begins like this.
+const FINGERPRINT: &str = "files:";
+
+/// Names, sizes, times and inodes of everything in a folder. Only the system sets the time at which a file last changed, so
+/// none is changed without a change here. A folder that was copied is another, which a content would not be.
+fn fingerprint(folder: &Path, max_files: u64) -> std::io::Result<String> {
+    let root = std::fs::canonicalize(folder)?;
+    let mut hash = Sha256::new();
+    let mut add = |name: &Path, data: &Metadata| {
+        add_field(&mut hash, name.as_os_str().as_bytes());
+        for number in [data.dev(), data.ino(), data.size(), u64::from(data.mode())] {
+            hash.update(number.to_le_bytes());
+        }
+        for time in [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()] {
+            hash.update(time.to_le_bytes());
+        }
+    };
+    let mut files = 0;
+    for entry in WalkDir::new(&root).min_depth(1).sort_by_file_name() {
+        let entry = entry?;
+        files += 1;
+        if files > max_files {
+            let message = format!("{} has more than {max_files} files", folder.display());
+            return Err(std::io::Error::other(message));
+        }
+        let name = entry.path().strip_prefix(&root).unwrap_or(entry.path());
+        add(name, &std::fs::symlink_metadata(entry.path())?);
+        if entry.file_type().is_symlink()
+            && let Ok(target) = std::fs::metadata(entry.path())
+        {
+            // What is behind it counts as it does in the hash; files of the system have no content that stays.
+            if target.is_file() && target.size() == 0 {
+                let message = format!("{} leads to nothing that stays", entry.path().display());
+                return Err(std::io::Error::other(message));
+            }
+            add(name, &target);
+        }
+    }
+    Ok(format!("{FINGERPRINT}{}", hex(&hash.finalize())))
 }
 
 /// Between the hash of a folder's content and that of files outside of it.
@@ -480,6 +546,7 @@ mod tests {
         assert!(store.trust(&a).is_err());
         assert!(store.review(&a, "hash").is_err());
         assert!(store.revoke(&a).is_err());
+        assert!(store.held(&a).is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 
@@ -522,16 +589,16 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let (a, b) = (folder(temp.path(), "a"), folder(temp.path(), "b"));
         let store = TrustStore::of(temp.path());
-        assert_eq!(store.held(&a), None);
+        assert_eq!(store.held(&a).unwrap(), None);
         store.hold(&a, Some("first"), &BTreeMap::new()).unwrap();
         store.hold(&b, None, &BTreeMap::new()).unwrap();
         // What it was before is what it was when it was held first.
         store.hold(&a, Some("second"), &BTreeMap::new()).unwrap();
-        assert_eq!(TrustStore::of(temp.path()).held(&a).unwrap().before.unwrap(), "first");
+        assert_eq!(TrustStore::of(temp.path()).held(&a).unwrap().unwrap().before.unwrap(), "first");
         store.review(&a, "third").unwrap();
-        assert_eq!(store.held(&a), None);
+        assert_eq!(store.held(&a).unwrap(), None);
         store.release(&b).unwrap();
-        assert_eq!(store.held(&b), None);
+        assert_eq!(store.held(&b).unwrap(), None);
     }
 
     #[test]
@@ -620,7 +687,7 @@ mod tests {
         // One that was noticed later is added; what was known stays.
         let more = [(file.clone(), String::new()), (absent.clone(), String::new())].into();
         store.hold(&a, None, &more).unwrap();
-        assert_eq!(store.held(&a).unwrap().outside[&file], abc);
+        assert_eq!(store.held(&a).unwrap().unwrap().outside[&file], abc);
         assert_eq!(store.content_to_review(&a).unwrap(), both);
         fs::write(&absent, "").unwrap();
         assert_ne!(store.content_to_review(&a).unwrap(), both);
@@ -628,6 +695,41 @@ mod tests {
         assert!(store.is_reviewed(&a, &both) && store.is_reviewed(&a, &alone));
         store.review(&a, &alone).unwrap();
         assert!(!store.is_reviewed(&a, &both));
+    }
+
+    #[test]
+    fn a_content_that_cannot_be_read_whole_is_told_from_a_changed_one() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = folder(temp.path(), "root");
+        fs::write(root.join("a"), "one").unwrap();
+        assert_eq!(State::of(&root).unwrap().text, content_hash(&root).unwrap());
+        let large = File::create(root.join("large")).unwrap();
+        large.set_len(MAX_REVIEW_BYTES + 1).unwrap();
+        let before = State::of(&root).unwrap();
+        assert!(before.unread.unwrap().to_string().contains("too much to review"));
+        assert_eq!(State::of(&root).unwrap().text, before.text);
+        fs::write(root.join("a"), "two").unwrap();
+        let file = File::options().write(true).open(root.join("a")).unwrap();
+        file.set_modified(UNIX_EPOCH).unwrap();
+        let changed = State::of(&root).unwrap();
+        assert_ne!(changed.text, before.text);
+        fs::remove_file(root.join("large")).unwrap();
+        // What gives an error when it is read, and has no size and no time that mean anything.
+        symlink("/proc/self/mem", root.join("link")).unwrap();
+        assert!(State::of(&root).is_err());
+        assert!(fingerprint(&folder(&root, "empty"), 0).is_ok());
+        assert!(fingerprint(&root, 1).is_err());
+    }
+
+    #[test]
+    fn a_folder_without_a_name_that_can_be_written_is_held() {
+        use std::ffi::OsStr;
+        let temp = tempfile::tempdir().unwrap();
+        let store = TrustStore::of(temp.path());
+        let odd = temp.path().join(OsStr::from_bytes(b"bad\xff"));
+        fs::create_dir(&odd).unwrap();
+        assert!(store.held(&odd).is_err());
+        assert_eq!(store.held(temp.path()).unwrap(), None);
     }
 
     #[test]

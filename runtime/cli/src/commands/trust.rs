@@ -113,7 +113,7 @@ async fn review(
         CliError::new(format!("{} cannot be read: {error}", found.folder.display()))
     })?;
     let known = store.is_reviewed(&found.folder, &hash);
-    let waited = store.held(&found.folder).is_some();
+    let waited = store.held(&found.folder).map_err(failed)?.is_some();
     store.review(&found.folder, &hash).map_err(failed)?;
     // A session in which it waits loads it now.
     let told = tell(workspace.live_with(found.scope).await, &Request::Refresh).await;

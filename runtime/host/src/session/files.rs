@@ -22,7 +22,7 @@ use crate::hooks::lifecycle::SessionEnd;
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The name of the plan in the session's folder.
-const PLAN: &str = "plan.md";
+pub const PLAN: &str = "plan.md";
 
 /// The longest part of a call's id that is used in the name of a file.
 const MAX_NAME_CHARS: usize = 64;
@@ -154,7 +154,11 @@ impl Session {
             "cleanupActions": end.cleanup,
         });
         let path = self.folder().join("summary.json");
-        if let Err(message) = write(&path, &format!("{summary:#}\n")) {
+        let written = make_and_open(self.folder()).and_then(|folder| {
+            folder.replace(Path::new("summary.json"), format!("{summary:#}\n").as_bytes())
+        });
+        if let Err(error) = written {
+            let message = format!("{} cannot be written: {error}", path.display());
             let data = json!({ "warningType": "summary_not_kept", "message": message });
             self.emit("session.warning", data);
         }
@@ -223,24 +227,4 @@ fn check_length(what: &str, bytes: usize) -> Result<(), String> {
         return Err(format!("{what} is longer than {MAX_FILE_BYTES} bytes"));
     }
     Ok(())
-}
-
-fn write(path: &Path, content: &str) -> Result<(), String> {
-    replace(path, content.as_bytes())
-        .map_err(|error| format!("{} cannot be written: {error}", path.display()))
-}
-
-/// Writes a file beside its place and moves it there, so that a crash leaves the old or the new one and
-/// two writers leave one of theirs.
-pub(super) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}.new", crate::ids::unique()));
-    std::fs::write(&beside, content)?;
-    std::fs::rename(&beside, path).inspect_err(|_| {
-        // What cannot be moved is of no use; that it cannot be removed either changes nothing.
-        let _ = std::fs::remove_file(&beside);
-    })
 }

@@ -76,7 +76,10 @@ impl Session {
                 extension.info.ready = Some(report);
                 extension.info.engine = Some(report.engine);
                 extension.info.status = Status::Running;
-                extension.info.error = None;
+                // What is on disk may wait for the person, who has to see that for as long as it does.
+                if extension.held.is_none() {
+                    extension.info.error = None;
+                }
                 // What failed before its files changed is over once the changed files run, not earlier.
                 extension.info.failures = extension.record.failures;
                 has_failed = extension.record.failures > 0;

@@ -11,6 +11,7 @@ use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::Outside;
 use tenon_protocol::message::ToIsolate;
 
+use super::FILES;
 use super::Session;
 use crate::config::ExtensionConfig;
 use crate::config::Sandbox;
@@ -67,6 +68,7 @@ impl Session {
             extension.hold(obstacle.as_ref().and_then(|obstacle| obstacle.held.clone()));
         }
         if let Some(Obstacle { status, error, review, held }) = obstacle {
+            let why = error.what.message.clone();
             if serves && held.is_some() {
                 if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
                     extension.blame(error);
@@ -78,7 +80,7 @@ impl Session {
                 extension.info.fail(status, error);
             }
             if let Some(hash) = review {
-                self.ask_for_review(&key, hash);
+                self.ask_for_review(&key, hash, &why);
             }
         } else if let Ok(entry) = &found.entry {
             self.start(&key, entry.clone());
@@ -122,6 +124,22 @@ impl Session {
         if let Some(other) = &found.shadowed_by {
             return Some(Obstacle::new(Status::Shadowed, format!("{other} is used instead"), None));
         }
+        self.obstacle_of_its_own(found)
+    }
+
+    /// Whether an extension runs as far as others of its name are concerned: it serves, or nothing keeps it from being started
+    /// but what the person switched.
+    pub(super) fn takes_its_name(&self, found: &Found) -> bool {
+        let state = self.0.extensions.lock();
+        if state.map.get(&key_of(found)).is_some_and(Extension::is_loaded) {
+            return true;
+        }
+        drop(state);
+        let obstacle = self.obstacle_of_its_own(found);
+        obstacle.is_none_or(|obstacle| obstacle.status != Status::Untrusted)
+    }
+
+    fn obstacle_of_its_own(&self, found: &Found) -> Option<Obstacle> {
         let options = &self.0.options;
         if found.scope == Scope::Project && !options.trusted {
             let hint = "`tenon trust` trusts this workspace once and for all, --trust for one run";
@@ -163,8 +181,8 @@ impl Session {
 
     /// Asks about an extension that still must not run, if what is in it now can be approved.
     pub(super) fn ask_again(&self, found: &Found) {
-        if let Some(hash) = self.obstacle(found).and_then(|obstacle| obstacle.review) {
-            self.ask_for_review(&key_of(found), hash);
+        if let Some(Obstacle { review: Some(hash), error, .. }) = self.obstacle(found) {
+            self.ask_for_review(&key_of(found), hash, &error.what.message);
         }
     }
 
@@ -177,7 +195,7 @@ impl Session {
     }
 
     /// Asks the person whether what is in an extension now may run; once for every content.
-    fn ask_for_review(&self, key: &Key, hash: String) {
+    fn ask_for_review(&self, key: &Key, hash: String, why: &str) {
         if self.0.options.front.is_none() {
             return;
         }
@@ -191,10 +209,11 @@ impl Session {
         }
         // A question about what was in it before is taken back.
         self.0.extensions.announce();
-        let (session, key) = (self.clone(), key.clone());
+        let (session, key, why) = (self.clone(), key.clone(), why.to_owned());
         self.0.runtime.spawn(async move {
             let request = json!({
                 "kind": "extension-review",
+                "intention": why,
                 "extensionName": crate::extensions::id_of(&key),
                 "path": key.2,
                 "hash": hash,
@@ -224,7 +243,17 @@ impl Session {
     pub(super) fn start(&self, key: &Key, entry: PathBuf) {
         let mut spec = self.load_spec(key, entry);
         let config = self.0.config.of(&spec.id, &key.1);
-        self.before_start(key, &config);
+        if let Err(error) = self.before_start(key, &config) {
+            let error = LoadError::new(format!("it is restricted, and {error}"), None);
+            if let Some(extension) = self.0.extensions.lock().map.get_mut(key) {
+                if extension.is_loaded() {
+                    extension.blame(error);
+                } else {
+                    extension.info.fail(Status::Failed, error);
+                }
+            }
+            return;
+        }
         spec.outside.suspicion = self.suspicion(key, &config);
         let (generation, overtaken) = {
             let mut state = self.0.extensions.lock();
@@ -308,7 +337,7 @@ impl Session {
             // It may write there, but not make the folders that lead there; and the kernel takes only folders that are
             // there. Without them its writes fail with their own error.
             let _ = std::fs::create_dir_all(&data);
-            let _ = std::fs::create_dir_all(&self.0.folder);
+            let _ = std::fs::create_dir_all(self.0.folder.join(FILES));
         }
         // Symbolic links are resolved as node does it, so that packages are looked for beside the
         // real file.

@@ -199,10 +199,17 @@ impl Session {
                 return Err(format!("\"{other}\" is not a location; there are: {all}"));
             }
         };
+        // A new one must not take the place of another, nor wait in its shadow.
+        let is_it = |found: &discovery::Found| {
+            found.name == args.name && !found.folder.starts_with(&parent)
+        };
+        if let Some(found) = discovery::find(&self.0.places, true).into_iter().find(is_it) {
+            return Err(format!("{} is there already; choose another name", found.id()));
+        }
         let made = scaffold::scaffold(&parent, &args.name, kind, args.description.as_deref())
             .map_err(|error| error.to_string())?;
         // It is Tenon that wrote it, whoever else runs here.
-        self.accept_own_work(&made.folder);
+        self.accept_own_work(&made.folder, &made.hash);
         let allowed = options.trusted && !self.0.config.trust.review;
         let runs = location != LOCATIONS[0] || allowed;
         Ok(report::scaffolded(&made, runs))

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The folder of a session's files, below the session's own.
-pub(super) const FILES: &str = "files";
+pub const FILES: &str = "files";
 
 /// The folder of long results, below that of the files.
 pub(super) const RESULTS: &str = "tool-results";

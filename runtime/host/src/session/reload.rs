@@ -64,6 +64,7 @@ impl Session {
             if self.facts().ended {
                 return;
             }
+            self.settle_baselines();
             for found in self.find_all() {
                 self.add(&found);
             }
@@ -241,7 +242,7 @@ impl Session {
     }
 
     pub(super) fn find_all(&self) -> Vec<Found> {
-        discovery::find(&self.0.places, self.0.options.trusted)
+        discovery::find_where(&self.0.places, &|found| self.takes_its_name(found))
     }
 
     /// Waits until no extension is starting, or the session ends.

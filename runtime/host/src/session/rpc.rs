@@ -11,6 +11,8 @@ use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::RequestId;
 
 use super::Session;
+use super::approvals::Approvals;
+use super::approvals::identity;
 use super::canvas::OpenCanvasRequest;
 use super::pending::Kind;
 use super::queue::Delivery;
@@ -298,7 +300,9 @@ impl Session {
             return Ok(());
         };
         let config = |key: &Key| self.0.config.of(&id_of(key), &key.1);
-        if config(&owner).is_within(&config(key)) {
+        // Secrets that the person gave the owner belong to that one alone.
+        let has_secrets = Approvals::of(&self.0.options.home).has_any(&identity(&owner));
+        if !has_secrets && config(&owner).is_within(&config(key)) {
             return Ok(());
         }
         let (id, owner) = (id_of(key), id_of(&owner));

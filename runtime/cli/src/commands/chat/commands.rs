@@ -206,6 +206,7 @@ impl Chat<'_> {
             (well(&report.reloaded), "reloaded"),
             (well(&report.added), "added"),
             (report.removed.len(), "removed"),
+            (report.waiting.len(), "waiting for your approval"),
             (report.failed.len(), "failed"),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
@@ -215,7 +216,11 @@ impl Chat<'_> {
             false => self.note(&parts.join(", ")),
         }
         for info in &report.extensions {
-            if let Some(error) = info.error.as_ref().filter(|_| report.failed.contains(&info.id)) {
+            if let Some(error) = info
+                .error
+                .as_ref()
+                .filter(|_| report.failed.contains(&info.id) || report.waiting.contains(&info.id))
+            {
                 self.say(&format!("{BOLD}{}{BOLD:#}", info.id));
                 print_error(error, "  ");
             }

@@ -79,7 +79,7 @@ pub async fn run(args: &Args, install: &InstallArgs) -> Result<ExitCode, CliErro
         }
         Err(error) => return Err(explain(error)),
     };
-    workspace.approve_own(scope, &installed.folder)?;
+    workspace.approve_own(scope, &installed.folder, &installed.hash);
     let told = tell(workspace.live_with(scope).await, &Request::Refresh).await;
     let id = format!("{scope}:{}", installed.name);
     if args.json {

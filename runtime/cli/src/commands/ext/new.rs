@@ -25,7 +25,7 @@ pub fn run(args: &Args, new: &NewArgs) -> Result<ExitCode, CliError> {
     };
     let made = scaffold(&parent, &new.name, new.kind, new.description.as_deref())
         .map_err(|error| CliError::new(error.to_string()))?;
-    workspace.approve_own(scope, &made.folder)?;
+    workspace.approve_own(scope, &made.folder, &made.hash);
     let id = format!("{scope}:{}", new.name);
     if args.json {
         output::json(&json!({

@@ -42,11 +42,12 @@ pub async fn run(args: &Args, name: Option<&str>) -> Result<ExitCode, CliError> 
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether the session did it, and what is asked about loads.
+/// Whether the session did it, and what is asked about loads and does not wait for an approval.
 fn is_fine(told: &Told, name: Option<&str>) -> bool {
     let Some(report) = &told.answer else { return false };
     let known = name.is_none() || extensions(report).any(|info| is_meant(info, name));
-    known && ids(report, "failed", name).is_empty()
+    let waits = name.is_some() && !ids(report, "waiting", name).is_empty();
+    known && !waits && ids(report, "failed", name).is_empty()
 }
 
 fn extensions(report: &Value) -> impl Iterator<Item = &Value> {
@@ -75,7 +76,13 @@ fn print(told: &Told, name: Option<&str>) {
         output::line(format_args!("  {RED}{error}{RED:#}"));
         return;
     };
-    let lists = [("reloaded", GREEN), ("added", GREEN), ("removed", YELLOW), ("failed", RED)];
+    let lists = [
+        ("reloaded", GREEN),
+        ("added", GREEN),
+        ("removed", YELLOW),
+        ("waiting", YELLOW),
+        ("failed", RED),
+    ];
     let mut nothing = true;
     for (list, style) in lists {
         let ids = ids(report, list, name);

@@ -207,6 +207,7 @@ mod tests {
     #[test]
     fn a_new_extension_that_will_not_run_says_so() {
         let made = Scaffolded {
+            hash: String::new(),
             folder: "/w/a".into(),
             entry: "/w/a/extension.mjs".into(),
             tool: Some("a_example".into()),
