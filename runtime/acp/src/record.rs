@@ -1,14 +1,17 @@
 //! What is remembered of a session with an agent, so that it can go on later.
 
-use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::Serialize;
+use tenon_host::beneath::Beneath;
 
 /// The name of the file in the session's folder.
 const FILE_NAME: &str = "agent.json";
+
+/// The most bytes of the file. It has some hundred; a title can be long.
+const MAX_BYTES: usize = 1024 * 1024;
 
 /// A session with an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +60,9 @@ pub fn read(home: &Path, id: &str) -> Option<SessionRecord> {
     if id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {
         return None;
     }
-    let text = std::fs::read(folder(home, id).join(FILE_NAME)).ok()?;
-    let record: SessionRecord = serde_json::from_slice(&text).ok()?;
+    // Whoever can write there must not have us read elsewhere.
+    let text = Beneath::open(&folder(home, id)).ok()?.read(Path::new(FILE_NAME), MAX_BYTES).ok()?;
+    let record: SessionRecord = serde_json::from_str(&text).ok()?;
     (record.id == id).then_some(record)
 }
 
@@ -66,11 +70,9 @@ pub fn read(home: &Path, id: &str) -> Option<SessionRecord> {
 pub fn write(home: &Path, record: &SessionRecord) -> std::io::Result<()> {
     let folder = folder(home, &record.id);
     std::fs::create_dir_all(&folder)?;
-    let temporary = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
-    let mut file = std::fs::File::create(&temporary)?;
-    file.write_all(&serde_json::to_vec_pretty(record)?)?;
-    drop(file);
-    std::fs::rename(&temporary, folder.join(FILE_NAME))
+    let text = serde_json::to_vec_pretty(record)?;
+    let written = Beneath::open(&folder)?.replace(Path::new(FILE_NAME), &text);
+    written.map(drop).map_err(std::io::Error::other)
 }
 
 /// Forgets a session, with everything in its folder.
@@ -109,6 +111,22 @@ mod tests {
         assert_eq!(ids, ["b", "a"]);
         delete(home.path(), "b").unwrap();
         assert_eq!(read(home.path(), "b"), None);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_record_is_neither_read_nor_written_through() {
+        let home = tempfile::tempdir().unwrap();
+        let other = home.path().join("other");
+        let kept = record("a", "2026-01-01T00:00:00.000Z");
+        write(home.path(), &kept).unwrap();
+        let path = folder(home.path(), "a").join(FILE_NAME);
+        std::fs::rename(&path, &other).unwrap();
+        let before = std::fs::read(&other).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert_eq!(read(home.path(), "a"), None);
+        write(home.path(), &record("a", "2026-01-02T00:00:00.000Z")).unwrap();
+        assert_eq!(std::fs::read(&other).unwrap(), before);
+        assert_ne!(read(home.path(), "a").unwrap(), kept);
     }
 
     #[test]

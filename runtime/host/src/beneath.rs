@@ -7,6 +7,7 @@ use std::io;
 use std::io::Read;
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Component;
 use std::path::Path;
 
@@ -36,6 +37,9 @@ pub enum BeneathError {
     /// A link is on the way, or in its place.
     #[error("{0} is a link, and links are not followed")]
     Link(String),
+    /// The file can be reached elsewhere, too.
+    #[error("{0} is another name of a file that may be elsewhere")]
+    Shared(String),
     /// A folder, a pipe or something else has that name.
     #[error("it is not a file")]
     NotAFile,
@@ -68,7 +72,9 @@ impl BeneathError {
 /// Whether the write replaced a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
+    /// It did not.
     Nothing,
+    /// It did.
     File,
 }
 
@@ -134,6 +140,29 @@ impl Beneath {
             let _ = rustix::fs::unlinkat(&folder, name, AtFlags::empty());
             error.into()
         })
+    }
+
+    /// Opens a file to be read and to be written at its end, and makes it if it is not there. A file that has another name
+    /// as well, which may be anywhere, is refused.
+    pub fn append(&self, path: &Path) -> Result<File, BeneathError> {
+        let (folder, name) = self.parent(path, true)?;
+        let flags = OFlags::RDWR
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&folder, name, flags, NEW_FILE)
+            .map_err(|error| explain(&folder, name, error))?;
+        let file = File::from(file);
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(BeneathError::NotAFile);
+        }
+        if about.nlink() > 1 {
+            return Err(BeneathError::Shared(name.display().to_string()));
+        }
+        Ok(file)
     }
 
     /// Deletes a file, or a link in its place.

@@ -9,6 +9,8 @@ use tenon_protocol::message::Access;
 use tenon_protocol::message::Grant;
 
 use crate::config::ExtensionConfig;
+use crate::session::FILES;
+use crate::session::PLAN;
 
 /// A usual set of permissions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -17,8 +19,8 @@ pub enum Profile {
     /// Everything the user may do.
     #[default]
     Full,
-    /// Files inside the workspace, the session's folder and the extension's own data folder; no network,
-    /// no subprocess.
+    /// Files inside the workspace, the session's folder and the extension's own data folder; of the session's folder it
+    /// writes files and plan only. No network, no subprocess.
     Workspace,
     /// Its own files, to be loaded, and nothing else.
     None,
@@ -74,6 +76,11 @@ fn picked_up(folders: &GrantFolders<'_>) -> Vec<PathBuf> {
     folders.extensions.iter().cloned().chain(of_workspace).collect()
 }
 
+/// What an extension may write in the session's folder. The rest is the session's own record, which says how it goes on.
+fn written_of(session: &Path) -> [String; 2] {
+    [FILES, PLAN].map(|name| session.join(name).to_string_lossy().into_owned())
+}
+
 impl ExtensionConfig {
     /// Whether an extension may do less than the user: its profile is not `full`, or something is denied to it.
     pub fn is_restricted(&self) -> bool {
@@ -108,13 +115,14 @@ impl ExtensionConfig {
         let mut grant = match self.profile.unwrap_or_default() {
             Profile::Full => Grant::default(),
             Profile::Workspace => {
-                let inside = [path(folders.workspace), path(folders.data), path(folders.session)];
-                let readable = inside.iter().cloned().chain([path(folders.extension)]);
+                let inside = [path(folders.workspace), path(folders.data)];
+                let more = [path(folders.session), path(folders.extension)];
+                let readable = inside.iter().cloned().chain(more);
                 Grant {
                     read: Access::only(readable),
                     write: Access {
                         deny: picked_up(&folders).iter().map(|place| path(place)).collect(),
-                        ..Access::only(inside.clone())
+                        ..Access::only(inside.iter().cloned().chain(written_of(folders.session)))
                     },
                     net: Access::none(),
                     run: Access::none(),
@@ -201,7 +209,7 @@ mod tests {
             ..ExtensionConfig::default()
         };
         let grant = config.grant(folders());
-        assert_eq!(grant.write.allow.unwrap(), ["/w", "/d", "/s"]);
+        assert_eq!(grant.write.allow.unwrap(), ["/w", "/d", "/s/files", "/s/plan.md"]);
         assert_eq!(grant.net, Access::none());
         assert_eq!(grant.run.allow.unwrap(), ["git"]);
     }

@@ -4,7 +4,7 @@
 //! call, command and event through them. What answers prompts ([`front::Agent`]) and where the person is
 //! ([`front::Front`]) is given to it.
 
-mod beneath;
+pub mod beneath;
 pub mod config;
 pub mod control;
 pub mod discovery;

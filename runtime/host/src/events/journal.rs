@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::fs::TryLockError;
 use std::io::Read;
-use std::io::Seek;
-use std::io::SeekFrom;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Recorded;
+use crate::beneath::Beneath;
 
 /// The name of the file in a session's folder.
 pub const FILE_NAME: &str = "events.jsonl";
@@ -71,7 +71,10 @@ impl Journal {
         let path = folder.join(FILE_NAME);
         let open = || -> std::io::Result<Place> {
             std::fs::create_dir_all(folder)?;
-            let mut file = File::options().create(true).read(true).append(true).open(&path)?;
+            // Whoever can write there must not have the session write elsewhere.
+            let beneath = Beneath::open(folder)?;
+            let opened = beneath.append(Path::new(FILE_NAME));
+            let mut file = opened.map_err(std::io::Error::other)?;
             // Two programs that record the same session would spoil each other's lines.
             if let Err(TryLockError::WouldBlock) = file.try_lock() {
                 let message = "the session is open in another program";
@@ -164,8 +167,8 @@ impl Journal {
     pub fn reader(&self) -> Reader {
         match &self.0 {
             Place::Memory { events, .. } => Reader::Memory(events.iter().cloned().collect()),
-            Place::File { path, length, .. } => {
-                Reader::File { path: path.clone(), length: *length }
+            Place::File { path, file, length, .. } => {
+                Reader::File { path: path.clone(), file: file.clone(), length: *length }
             }
         }
     }
@@ -193,8 +196,10 @@ pub enum Reader {
     Memory(Vec<Arc<Recorded>>),
     /// From the file, up to a length.
     File {
-        /// The file.
+        /// Where it is.
         path: PathBuf,
+        /// The file, which need not be there any more.
+        file: Arc<File>,
         /// Bytes that were whole lines then.
         length: u64,
     },
@@ -208,19 +213,29 @@ impl Reader {
                 .iter()
                 .filter_map(|event| serde_json::to_value(&event.event).ok())
                 .collect()),
-            Self::File { path, length } => {
-                let read = || -> std::io::Result<Vec<u8>> {
-                    let mut file = File::open(&path)?;
-                    file.seek(SeekFrom::Start(0))?;
-                    let mut text = Vec::new();
-                    file.take(length).read_to_end(&mut text)?;
-                    Ok(text)
-                };
-                let text = read().map_err(|source| JournalError { path: path.clone(), source })?;
+            Self::File { path, file, length } => {
+                let text = read_from_start(&file, length)
+                    .map_err(|source| JournalError { path: path.clone(), source })?;
                 Ok(events_of(&text).collect())
             }
         }
     }
+}
+
+/// Reads so many bytes, or up to the end, wherever others stand in the file.
+fn read_from_start(file: &File, length: u64) -> std::io::Result<Vec<u8>> {
+    let mut text = vec![0; usize::try_from(length).map_err(std::io::Error::other)?];
+    let mut read = 0;
+    while read < text.len() {
+        match file.read_at(&mut text[read..], read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    text.truncate(read);
+    Ok(text)
 }
 
 /// The events in a text; a line that is none is left out.
@@ -308,6 +323,30 @@ mod tests {
         assert!(error.to_string().contains("open in another program"), "{error}");
         drop(journal);
         assert!(Journal::open(temp.path()).is_ok());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_record_is_not_followed() {
+        let temp = tempfile::tempdir().unwrap();
+        let (folder, other) = (temp.path().join("session"), temp.path().join("other"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(&other, "mine\n").unwrap();
+        let path = folder.join(FILE_NAME);
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        let error = Journal::open(&folder).err().unwrap().to_string();
+        assert!(error.contains("is a link"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        std::fs::hard_link(&other, &path).unwrap();
+        let error = Journal::open(&folder).err().unwrap().to_string();
+        assert!(error.contains("another name"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+        let mut journal = Journal::open(&folder).unwrap();
+        // What is put there later is neither written nor read.
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        journal.append(&event("one"), false);
+        assert_eq!(journal.reader().read().unwrap()[0]["id"], "one");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "mine\n");
     }
 
     #[test]
