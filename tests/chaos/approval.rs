@@ -38,6 +38,9 @@ pub fn trials() -> Vec<Trial> {
         trial("approval::what_may_do_no_more_loads_at_once", no_more),
         trial("approval::what_waits_does_so_in_the_next_session_too", later),
         trial("approval::what_nobody_noticed_waits_in_the_next_session", unnoticed),
+        trial("approval::what_cannot_be_read_waits_beside_it_and_later_too", unreadable),
+        trial("approval::what_waits_takes_nobodys_name", nobodys_name),
+        trial("approval::the_record_of_a_session_is_not_the_extensions", own_files),
         trial("approval::a_crash_does_not_load_what_waits", crash),
         trial("approval::a_file_outside_that_changes_waits_like_one_inside", outside),
         trial("approval::a_package_of_the_repository_that_changes_waits", package),
@@ -119,6 +122,8 @@ struct Person {
 impl Front for Person {
     async fn request_permission(&self, request: &Value) -> Option<Decision> {
         assert_eq!(request["kind"], "extension-review", "{request}");
+        let why = request["intention"].as_str().unwrap();
+        assert!(why.contains("while project:meek ran"), "{why}");
         let hash = request["hash"].as_str().unwrap().to_owned();
         let approves = self.approves.lock().unwrap().contains(&hash);
         self.asked.lock().unwrap().push(hash);
@@ -193,6 +198,76 @@ async fn unnoticed() {
     drop(session);
     let session = world.open(world.options()).await;
     assert_eq!(info(&session, "newcomer").unwrap().status, Status::Untrusted);
+    world.close(session).await;
+}
+
+async fn unreadable() {
+    let world = restricted();
+    let session = world.live().await;
+    let beside = world.open(world.options()).await;
+    let folder = world.folder("newcomer");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("/proc/self/mem", folder.join("k.mjs")).unwrap();
+    world.extension("newcomer", &versioned("version", 1));
+    let report = patiently("a refresh", beside.refresh()).await;
+    assert_eq!(report.waiting, ["project:newcomer"]);
+    let error = until_waiting(&session, "newcomer").await.error.unwrap().what.message;
+    assert!(error.contains("its files cannot be read"), "{error}");
+    for session in [session, beside] {
+        patiently("the session ends", session.end(EndReason::Complete)).await;
+    }
+    let session = world.open(world.options()).await;
+    assert_eq!(info(&session, "newcomer").unwrap().status, Status::Untrusted);
+    std::fs::remove_file(folder.join("k.mjs")).unwrap();
+    approve(&world, "newcomer");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(answer(&session, "version").await, "1");
+    world.close(session).await;
+}
+
+async fn nobodys_name() {
+    let world = restricted();
+    let guard = world.home().join("extensions/guard");
+    std::fs::create_dir_all(&guard).unwrap();
+    std::fs::write(guard.join("extension.mjs"), versioned("guarded_by", 1)).unwrap();
+    let options = SessionOptions { user_folders: vec![world.home()], ..world.options() };
+    let session = world.open(options).await;
+    world.extension("guard", &versioned("guarded_by", 2));
+    let report = patiently("a refresh", session.refresh()).await;
+    assert_eq!(report.waiting, ["project:guard"]);
+    assert_eq!(answer(&session, "guarded_by").await, "1");
+    let status = |id: &str| session.find(id).pop().unwrap().status;
+    assert_eq!(status("user:guard"), Status::Running);
+    assert_eq!(status("project:guard"), Status::Untrusted);
+    approve(&world, "guard");
+    patiently("a refresh", session.refresh()).await;
+    assert_eq!(status("user:guard"), Status::Shadowed);
+    until_answer(&session, "guarded_by", "2").await;
+    world.close(session).await;
+}
+
+async fn own_files() {
+    let world = World::new();
+    // A tool for each file, which says whether it could be written.
+    let files = [
+        ("record", "events.jsonl", "no"),
+        ("agent", "agent.json", "no"),
+        ("file", "files/a", "yes"),
+    ];
+    let tools = files.map(|(tool, file, _)| {
+        format!(
+            "{{ name: \"{tool}\", handler: () => {{ try {{ \
+             appendFileSync(`${{session.workspacePath}}/{file}`, \"x\"); return \"yes\"; \
+             }} catch {{ return \"no\"; }} }} }}"
+        )
+    });
+    let import = "import { appendFileSync } from \"node:fs\";";
+    world.extension("writer", &with_tools(import, &tools.join(", ")));
+    world.config(&format!("[extensions.writer]\nprofile = \"workspace\"\n{GENEROUS}"));
+    let session = world.open(SessionOptions { record: true, ..world.options() }).await;
+    for (tool, file, written) in files {
+        assert_eq!(answer(&session, tool).await, written, "{file}");
+    }
     world.close(session).await;
 }
 
@@ -319,7 +394,7 @@ async fn outside_later() {
     let session = world.open(world.options()).await;
     let waits = info(&session, "mighty").unwrap();
     assert_eq!(waits.status, Status::Untrusted);
-    let held = store.held(&world.folder("mighty")).unwrap();
+    let held = store.held(&world.folder("mighty")).unwrap().unwrap();
     assert_eq!(held.outside.keys().collect::<Vec<_>>(), [&world.cwd().join("lib.mjs")]);
     approve(&world, "mighty");
     patiently("a refresh", session.refresh()).await;

@@ -557,3 +557,26 @@ fn read<T: DeserializeOwned>(path: &str, params: Value) -> Result<T, String> {
 fn to_json(value: &impl serde::Serialize) -> Result<Value, String> {
     serde_json::to_value(value).map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SessionOptions;
+    use crate::discovery::Scope;
+
+    #[tokio::test]
+    async fn nobody_answers_for_one_that_was_given_secrets() {
+        let temp = tempfile::tempdir().unwrap();
+        let options = SessionOptions::new(temp.path().join("cwd"), temp.path().join("home"));
+        let session = Session::new(options).unwrap();
+        let key = |name: &str| (Scope::User, name.to_owned(), temp.path().join(name));
+        let (owner, other) = (key("owner"), key("other"));
+        let inner = &session.0;
+        let waiting = inner.pending.open_of(Some(&owner), Kind::Tool, &inner.bus, "x.completed");
+        session.may_answer(&other, &waiting.id).unwrap();
+        let approvals = Approvals::of(&inner.options.home);
+        approvals.remember(&identity(&owner), &["A_TOKEN".to_owned()]).unwrap();
+        assert!(session.may_answer(&other, &waiting.id).is_err());
+        session.may_answer(&owner, &waiting.id).unwrap();
+    }
+}
