@@ -139,7 +139,14 @@ mod tests {
     }
 
     fn grant(read: Access, write: Access) -> PermissionsContainer {
-        permissions(&Grant { read, write, net: Access::none(), run: Access::none() }).unwrap()
+        permissions(&Grant {
+            read,
+            write,
+            net: Access::none(),
+            run: Access::none(),
+            ..Grant::default()
+        })
+        .unwrap()
     }
 
     /// The path that would be used, or why not.

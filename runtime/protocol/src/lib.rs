@@ -9,6 +9,8 @@ pub mod engine;
 pub mod layers;
 pub mod limits;
 pub mod message;
+#[cfg(target_os = "linux")]
+pub mod peer;
 pub mod place;
 pub mod wire;
 pub mod zygote;

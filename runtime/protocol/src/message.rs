@@ -98,6 +98,20 @@ pub struct Grant {
     pub net: Access,
     /// Programs that may be started, by name or path.
     pub run: Access,
+    /// Places that the kernel guards beside these lists.
+    #[serde(default)]
+    pub guarded: Guarded,
+}
+
+/// What the kernel guards whatever the lists of a grant say: Tenon's own folder, and what other programs run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Guarded {
+    /// Not written, with everything below.
+    pub frozen: Vec<String>,
+    /// Written all the same where it lies in something frozen and in something that may be written.
+    pub open: Vec<String>,
+    /// Neither read, written nor connected to.
+    pub closed: Vec<String>,
 }
 
 /// One permission: what is allowed, minus what is denied.

@@ -35,14 +35,14 @@ pub fn apply(request: &Request<'_>, usable: &Layers) -> Result<Layers, SandboxEr
     let done = forbid_core_dumps();
     applied.settle(done)?;
 
-    let before = capabilities::permitted();
     if plan.needs_mounts() {
         let done = usable_or(usable.mount_namespace, Layer::MountNamespace)
             .and_then(|()| no_open_folders(request.mode, &mut applied.layers.notes))
             .and_then(|()| mounts::apply(&plan));
         applied.layers.mount_namespace = applied.settle(done)?.is_some();
     }
-    let done = drop_capabilities(applied.layers.mount_namespace, before);
+    let done = capabilities::drop_all()
+        .map_err(|error| SandboxError::failed(Layer::NoNewPrivileges, "drop capabilities", error));
     applied.settle(done)?;
 
     let done = landlock_version(usable.landlock_abi, request.mode)
@@ -115,16 +115,6 @@ fn forbid_core_dumps() -> Result<(), SandboxError> {
         0 => Ok(()),
         _ => Err(SandboxError::last(Layer::NoNewPrivileges, "forbid core dumps")),
     }
-}
-
-/// In a user namespace all of them came with it; without, root keeps those over files. None is kept that
-/// the process did not have before.
-fn drop_capabilities(in_namespace: bool, before: u64) -> Result<(), SandboxError> {
-    let kept = if in_namespace { capabilities::NOTHING } else { capabilities::FILES_AND_PORTS };
-    let kept = kept & before;
-    let layer = if in_namespace { Layer::MountNamespace } else { Layer::NoNewPrivileges };
-    capabilities::keep_only(kept)
-        .map_err(|error| SandboxError::failed(layer, "drop capabilities", error))
 }
 
 /// A folder that is open already leads to what the mounts are to cover.

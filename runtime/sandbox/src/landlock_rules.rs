@@ -43,6 +43,9 @@ const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
 const NEVER_WRITE: BitFlags<AccessFs> =
     make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev | ResolveUnix});
 
+/// What looks like folders at the top, and is the kernel. Their owner is root, so that root needs no capability to write there.
+const SETTINGS: &[&str] = &["proc", "sys"];
+
 /// Devices that hold nothing of anybody's.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 const DEVICE: BitFlags<AccessFs> =
@@ -125,8 +128,13 @@ impl Rules {
         for path in &plan.read {
             self.add(path, READ | start)?;
         }
+        let write = AccessFs::from_write(self.abi) & !NEVER_WRITE;
         for path in &plan.write {
-            self.add(path, AccessFs::from_write(self.abi) & !NEVER_WRITE)?;
+            if path == Path::new("/") {
+                self.add_files_of_the_system(write)?;
+            } else {
+                self.add(path, write)?;
+            }
         }
         self.add_each(DEVICES, DEVICE)?;
         self.add_each(MACHINE, READ)?;
@@ -141,7 +149,7 @@ impl Rules {
             }
         } else {
             for path in PROCESS {
-                self.add_held(Path::new(path))?;
+                self.add_held(Path::new(path), READ)?;
             }
         }
         if plan.network != Network::Nothing || plan.run {
@@ -151,6 +159,18 @@ impl Rules {
             self.add(Path::new("/"), AccessFs::ResolveUnix.into())?;
         }
         Ok(())
+    }
+
+    /// Allows this on all that there is, but not on what are no files: settings of the kernel, and other processes.
+    fn add_files_of_the_system(&mut self, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+        let top = std::fs::read_dir("/").into_iter().flatten().filter_map(Result::ok);
+        // Of a link, what it leads to has a rule of its own: it is at the top too, or below.
+        let files = top.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+        let files = files.map(|entry| entry.path());
+        for path in files.filter(|path| !SETTINGS.iter().any(|settings| path.ends_with(settings))) {
+            self.add(&path, access)?;
+        }
+        self.add_held(Path::new("/proc/self"), access)
     }
 
     fn add_each(&mut self, paths: &[&str], access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
@@ -165,10 +185,10 @@ impl Rules {
         }
     }
 
-    /// Allows to read a path, and holds it open from now on.
-    fn add_held(&mut self, path: &Path) -> Result<(), RulesetError> {
+    /// Allows this on a path, and holds it open from now on.
+    fn add_held(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
         let Some((file, is_folder)) = opened(path) else { return Ok(()) };
-        self.add_opened(&file, is_folder, READ)?;
+        self.add_opened(&file, is_folder, access)?;
         let _held = file.into_raw_fd();
         Ok(())
     }

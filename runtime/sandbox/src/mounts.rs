@@ -1,6 +1,7 @@
 //! Mounts that close paths inside an allowed folder, in a mount namespace of the process's own.
 //!
 //! - What is not to be written gets mounted on itself, read-only.
+//! - What lies in there and is to be written all the same gets mounted on itself again, as it was before.
 //! - What is not to be read gets something empty mounted over it.
 //! - The folders above, as far as the process could rename them, get mounted on themselves: a mount point
 //!   cannot be renamed or removed, so nothing else can be put in its place.
@@ -61,10 +62,11 @@ const MODE_SEARCH: &CStr = c"111";
 /// The name, in a file system that nobody sees, of the file that is mounted over hidden files.
 const NOTHING: &str = "nothing";
 
-/// What happens at a path; the later wins.
+/// What happens at a path; the last that is asked for wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Closing {
     Pinned,
+    Reopened,
     Frozen,
     Hidden,
 }
@@ -83,6 +85,13 @@ pub fn apply(plan: &Plan) -> Result<(), SandboxError> {
     }
     detach_from_system()
         .map_err(|error| failed("leave the system's mounts alone".into(), error))?;
+    // Copied before anything is closed: a copy of what is read-only is read-only.
+    let open: Vec<_> = plan
+        .reopened
+        .iter()
+        .map(|path| copy(path).map(|copy| (path.as_path(), copy)))
+        .collect::<io::Result<_>>()
+        .map_err(|error| failed("keep what stays writable".into(), error))?;
     if plan.limits_writing() {
         close_the_rest(&plan.write)
             .map_err(|error| failed("make all but the writable folders read-only".into(), error))?;
@@ -90,6 +99,10 @@ pub fn apply(plan: &Plan) -> Result<(), SandboxError> {
     for (path, closing) in closings(plan) {
         let closed = match closing {
             Closing::Pinned => mount_on_itself(&path, false),
+            Closing::Reopened => match open.iter().find(|(kept, _)| *kept == path) {
+                Some((_, copy)) => attach(copy, &path),
+                None => Ok(()),
+            },
             Closing::Frozen => mount_on_itself(&path, true),
             Closing::Hidden => hide(&path, &plan.kept),
         };
@@ -121,14 +134,20 @@ fn closings(plan: &Plan) -> Vec<(PathBuf, Closing)> {
         add(path, closing);
         plan.movable_above(path).for_each(|above| add(above, Closing::Pinned));
     }
+    plan.reopened.iter().for_each(|path| add(path, Closing::Reopened));
     let mut closings: Vec<(PathBuf, Closing)> = Vec::with_capacity(all.len());
     for (path, closing) in all {
-        let needless = closings.iter().any(|(above, done)| {
-            path.starts_with(above)
-                && (*done == Closing::Hidden
-                    || (*done == Closing::Frozen && closing != Closing::Hidden))
-        });
-        if !needless {
+        // The nearest that says whether anything can be written here. Folders come before what is in them.
+        let above = closings
+            .iter()
+            .rev()
+            .find(|(above, done)| path.starts_with(above) && *done != Closing::Pinned);
+        let needed = match above.map(|(_, done)| *done) {
+            Some(Closing::Hidden) => false,
+            Some(Closing::Frozen) => matches!(closing, Closing::Reopened | Closing::Hidden),
+            _ => closing != Closing::Reopened,
+        };
+        if needed {
             closings.push((path.to_owned(), closing));
         }
     }

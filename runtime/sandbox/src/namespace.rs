@@ -1,4 +1,4 @@
-//! A user namespace with a mount namespace in it.
+//! A user namespace with a mount namespace in it, and one for shared memory and messages where the system has these.
 
 use std::ffi::CStr;
 use std::io;
@@ -26,6 +26,9 @@ pub fn enter(identity: &Identity) -> io::Result<()> {
     if unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) } != 0 {
         return Err(io::Error::last_os_error());
     }
+    // Belt and braces: the filter on system calls refuses shared memory and messages, too.
+    // SAFETY: takes flags only.
+    unsafe { libc::unshare(libc::CLONE_NEWIPC) };
     // Without this an unprivileged process may not map its group: by dropping a group it could get at
     // files that are closed to that group.
     put(c"/proc/self/setgroups", b"deny")?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use tenon_protocol::message::Access;
+use tenon_protocol::message::Guarded;
 
 use crate::Request;
 use crate::error::SandboxError;
@@ -75,6 +76,8 @@ pub struct Plan {
     pub hidden: Vec<PathBuf>,
     /// Inside a writable tree, but not to be written.
     pub frozen: Vec<PathBuf>,
+    /// Inside something frozen, and written all the same.
+    pub reopened: Vec<PathBuf>,
     /// Programs that are named by path, or found where the system's are not.
     pub programs: Vec<PathBuf>,
     /// Whether programs may be started.
@@ -98,7 +101,9 @@ impl Plan {
         let run = !matches!(&grant.run.allow, Some(names) if names.is_empty());
 
         let mut absent = Vec::new();
-        let mut unreadable = denied(grant.read.deny.iter().map(Path::new), "reading", &mut absent);
+        let Guarded { frozen: guarded, open, closed } = &grant.guarded;
+        let unreadable = grant.read.deny.iter().chain(closed).map(Path::new);
+        let mut unreadable = denied(unreadable, "reading", &mut absent);
         notes.extend(absent.into_iter().map(|(_, note)| note));
         let mut read = allowed(&grant.read, &unreadable, "read", &mut notes);
         // What cannot be read cannot be started, nor copied or linked to be started under another name.
@@ -110,12 +115,21 @@ impl Plan {
         let protected = request.protected.iter().map(PathBuf::as_path);
         let unwritable = grant.write.deny.iter().map(Path::new).chain(protected);
         let mut absent = Vec::new();
-        let frozen = denied(unwritable.clone(), "writing", &mut absent);
-        let write = allowed(&grant.write, &frozen, "write", &mut notes);
+        let mut frozen = denied(unwritable.clone(), "writing", &mut absent);
+        let mut write = allowed(&grant.write, &frozen, "write", &mut notes);
+        let guarded = guarded.iter().map(Path::new);
+        let places = denied(guarded.clone(), "writing", &mut absent);
+        let granted = write.iter().filter(|path| inside(path, &places)).cloned();
+        let open = open.iter().filter_map(|path| Path::new(path).canonicalize().ok());
+        let mut reopened: Vec<_> = granted
+            .chain(open.filter(|path| inside(path, &write) && inside(path, &places)))
+            .collect();
+        write.retain(|path| !places.contains(path));
+        frozen.extend(places);
         // What cannot be made need not be denied.
-        absent.retain(|(path, _)| can_be_made(path, &write));
+        absent.retain(|(path, _)| can_be_made(path, &write, &frozen));
         notes.extend(absent.into_iter().map(|(_, note)| note));
-        note_links(unwritable, &write, &mut notes);
+        note_links(unwritable.chain(guarded), &write, &mut notes);
 
         let implied = if run { [PROGRAMS, PROGRAMS_READ].concat() } else { Vec::new() };
         let implied: Vec<_> =
@@ -130,7 +144,8 @@ impl Plan {
                 inside(path, &read) || inside(path, &implied)
             })
             .collect();
-        let frozen = frozen.into_iter().filter(|path| inside(path, &write)).collect();
+        frozen.retain(|path| inside(path, &write));
+        reopened.retain(|path| inside(path, &frozen));
 
         Ok(Self {
             writes: !matches!(&grant.write.allow, Some(paths) if paths.is_empty()),
@@ -145,6 +160,7 @@ impl Plan {
             kept,
             hidden,
             frozen,
+            reopened,
             run,
             notes,
         })
@@ -198,9 +214,9 @@ fn allowed(
 }
 
 /// Whether something that is not there could be made where the writable trees are.
-fn can_be_made(path: &Path, writable: &[PathBuf]) -> bool {
+fn can_be_made(path: &Path, writable: &[PathBuf], frozen: &[PathBuf]) -> bool {
     let there = path.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
-    there.is_some_and(|there| inside(&there, writable))
+    there.is_some_and(|there| inside(&there, writable) && !inside(&there, frozen))
 }
 
 /// The real paths of what is denied and exists; and what does not, with a note.

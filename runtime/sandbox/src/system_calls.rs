@@ -38,8 +38,27 @@ const DANGEROUS: &[libc::c_long] = &[
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
     libc::SYS_kcmp,
     libc::SYS_pidfd_getfd,
+    // Memory and messages shared by a number, which is no file: no rule on files is about them.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_getsetattr,
     // Large parts of the kernel that programs seldom need and attacks often use.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -83,6 +102,8 @@ const DANGEROUS: &[libc::c_long] = &[
     QUOTACTL_FD,
     libc::SYS_syslog,
     libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
     libc::SYS_clock_adjtime,
@@ -94,6 +115,25 @@ const DANGEROUS: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
+
+/// Their first argument is a process or thread, with zero for the caller. What they change belongs to it: limits, processors,
+/// urgency, the place of its memory. Programs do this to themselves, or not at all; to ask stays allowed.
+const OF_A_PROCESS: &[libc::c_long] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    libc::SYS_get_robust_list,
+];
+
+/// `PR_SCHED_CORE`: which processes may run beside which others, by number.
+const PR_SCHED_CORE: u64 = 62;
+
+/// `IOPRIO_WHO_PROCESS`, from `<linux/ioprio.h>`.
+const IOPRIO_WHO_PROCESS: u64 = 1;
 
 // Newer than the C library's crate; the same number on every machine.
 const QUOTACTL_FD: libc::c_long = 443;
@@ -253,6 +293,19 @@ fn dangerous() -> Result<Refused, BackendError> {
     };
     let namespaces = NEW_NAMESPACES.iter().map(with_any).collect::<Result<_, _>>()?;
     refused.insert(libc::SYS_clone, namespaces);
+    for call in OF_A_PROCESS {
+        refused.insert(*call, vec![rule([(0, SeccompCmpOp::Ne, 0)])?]);
+    }
+    // Of a group of processes, of all of a user's, or of another one.
+    let own = [
+        (libc::SYS_setpriority, libc::PRIO_PROCESS as u64),
+        (libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS),
+    ];
+    for (call, process) in own {
+        let rules = [rule([(0, SeccompCmpOp::Ne, process)])?, rule([(1, SeccompCmpOp::Ne, 0)])?];
+        refused.insert(call, rules.into());
+    }
+    refused.insert(libc::SYS_prctl, vec![rule([(0, SeccompCmpOp::Eq, PR_SCHED_CORE)])?]);
     let typing = TYPING.iter().map(|command| rule([(1, SeccompCmpOp::Eq, *command)]));
     refused.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
     Ok(refused)

@@ -486,8 +486,13 @@ mod tests {
             symlink(outside.join("file"), workspace.join("file")).unwrap();
             symlink(&outside, workspace.join("folder")).unwrap();
             let write = only(&workspace);
-            let grant =
-                Grant { read: read(&workspace), write, net: Access::none(), run: Access::none() };
+            let grant = Grant {
+                read: read(&workspace),
+                write,
+                net: Access::none(),
+                run: Access::none(),
+                ..Grant::default()
+            };
             let permissions = crate::permissions::permissions(&grant).unwrap();
             Self { _temp: temp, workspace, outside, permissions }
         }

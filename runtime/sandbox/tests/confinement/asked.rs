@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tenon_protocol::message::Access;
 use tenon_protocol::message::Grant;
+use tenon_protocol::message::Guarded;
 use tenon_sandbox::Layers;
 use tenon_sandbox::Mode;
 
@@ -22,7 +23,13 @@ pub fn plain(world: &World) -> Asked {
     let inside = Access::only([world.text("ws")]);
     let none = Access::none();
     Asked {
-        grant: Grant { read: inside.clone(), write: inside, net: none.clone(), run: none },
+        grant: Grant {
+            read: inside.clone(),
+            write: inside,
+            net: none.clone(),
+            run: none,
+            guarded: Guarded::default(),
+        },
         protected: Vec::new(),
         mode: Mode::Required,
         usable: Layers::every(),
@@ -57,6 +64,30 @@ pub fn hidden_home(world: &World) -> Asked {
         grant.read = Access { allow: None, deny: vec![world.text("")] };
         grant.write = Access::all();
     })
+}
+
+/// Every file and the network, with a folder of ours in the workspace.
+pub fn home(world: &World) -> Asked {
+    with(files(world), |grant| {
+        grant.net = Access::all();
+        grant.guarded = guarded(world);
+    })
+}
+
+/// The workspace, with a folder of ours in it, and the part of that which belongs to the extension.
+pub fn home_in_the_workspace(world: &World) -> Asked {
+    with(plain(world), |grant| {
+        grant.write = Access::only([world.text("ws"), world.text("ws/home/data")]);
+        grant.guarded = Guarded { open: Vec::new(), ..guarded(world) };
+    })
+}
+
+fn guarded(world: &World) -> Guarded {
+    Guarded {
+        frozen: vec![world.text("ws/home")],
+        open: vec![world.text("ws/home/data")],
+        closed: vec![world.text("ws/home/run")],
+    }
 }
 
 /// Every file, and no network.

@@ -135,14 +135,70 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
 
 /// What a child that is not another program gets.
 pub fn in_child(attempt: impl FnOnce() -> libc::c_int) -> libc::c_int {
+    wait(forked(attempt))
+}
+
+/// A child that does this and ends.
+pub fn forked(work: impl FnOnce() -> libc::c_int) -> libc::pid_t {
     // SAFETY: this process has one thread.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let code = attempt();
+        let code = work();
         // SAFETY: ends the child.
         unsafe { libc::_exit(code) };
     }
-    wait(child)
+    child
+}
+
+/// Asks for a limit of a process: the call that would also set it.
+pub fn limit(process: libc::pid_t) -> String {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills one pair of numbers.
+    let asked =
+        unsafe { libc::prlimit(process, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit) };
+    called(asked.into())
+}
+
+/// How urgent this process is.
+pub fn nice() -> libc::c_int {
+    // SAFETY: numbers only.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
+/// Sets a process's urgency, on processors and disks, its processors and its way of being scheduled, to what they are.
+pub fn slow(process: libc::pid_t) -> String {
+    // SAFETY: numbers, and structures of ours that the kernel fills or reads; all-zero is valid for both.
+    unsafe {
+        let mut processors: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        assert_eq!(libc::sched_getaffinity(0, size, &raw mut processors), 0);
+        let usual: libc::sched_param = std::mem::zeroed();
+        let results = [
+            libc::setpriority(libc::PRIO_PROCESS, process.cast_unsigned(), nice()).into(),
+            libc::sched_setaffinity(process, size, &raw const processors).into(),
+            libc::syscall(libc::SYS_ioprio_set, 1, process, 4 | 2 << 13),
+            libc::sched_setscheduler(process, libc::SCHED_OTHER, &raw const usual).into(),
+        ];
+        // The last error is of the last call only, and all fail for the same reason if one does.
+        results.map(called).join(" ")
+    }
+}
+
+/// Memory, semaphores and messages, of nobody else's and removed at once.
+pub fn shared(_: &crate::world::World) -> String {
+    // SAFETY: numbers only, and no pointer.
+    unsafe {
+        let memory = libc::shmget(libc::IPC_PRIVATE, 4096, 0o600);
+        let got = [called(memory.into())];
+        libc::shmctl(memory, libc::IPC_RMID, std::ptr::null_mut());
+        let semaphores = libc::semget(libc::IPC_PRIVATE, 1, 0o600);
+        let got = [got.concat(), called(semaphores.into())];
+        libc::semctl(semaphores, 0, libc::IPC_RMID);
+        let messages = libc::msgget(libc::IPC_PRIVATE, 0o600);
+        let got = [got.join(" "), called(messages.into())];
+        libc::msgctl(messages, libc::IPC_RMID, std::ptr::null_mut());
+        got.join(" ")
+    }
 }
 
 pub fn wait(child: libc::pid_t) -> libc::c_int {

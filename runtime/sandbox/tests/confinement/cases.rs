@@ -1,6 +1,8 @@
 //! The cases: what is asked for, what is tried then, and what comes of it.
 
 use std::fs;
+use std::io::Read;
+use std::io::Write;
 use std::net::ToSocketAddrs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
@@ -15,6 +17,8 @@ use crate::asked::Asked;
 use crate::asked::all_hosts;
 use crate::asked::files;
 use crate::asked::hidden_home;
+use crate::asked::home;
+use crate::asked::home_in_the_workspace;
 use crate::asked::plain;
 use crate::asked::programs;
 use crate::asked::programs_and_protected;
@@ -95,7 +99,10 @@ pub fn all() -> Vec<Case> {
     let mut all = inside_and_outside();
     all.extend(protected_paths());
     all.extend(denied_paths());
+    all.extend(places_of_ours());
     all.extend(other_processes());
+    all.extend(what_belongs_to_other_processes());
+    all.extend(shared_by_number());
     all.extend(network());
     all.extend(starting_programs());
     all.extend(system_calls());
@@ -247,6 +254,131 @@ fn denied_paths() -> Vec<Case> {
             format!("{own} {list} {other} {write}")
         });
     }
+}
+
+fn places_of_ours() -> Vec<Case> {
+    cases! {
+        writes_nothing_in_our_home: home, ["EROFS EROFS EBUSY"], Differs, then!(in_home);
+        writes_nothing_in_our_home_in_the_workspace: home_in_the_workspace, ["EROFS EROFS EBUSY"], Differs,
+            then!(in_home);
+        writes_its_own_part_of_our_home: home, ["ok ok"], Same, then!(in_own_part);
+        writes_its_own_part_of_our_home_in_the_workspace: home_in_the_workspace, ["ok ok"], Same,
+            then!(in_own_part);
+        reads_our_home: home, ["ok"], Same, then!(|world| attempts::read(world.path("ws/home/config.toml")));
+        connects_to_no_socket_of_ours: home, ["EACCES"], Differs, |world| {
+            let path = world.path("ws/home/run/session.sock");
+            let listener = UnixListener::bind(&path).unwrap();
+            Box::new(move |_, _| {
+                let result = shown(UnixStream::connect(path));
+                assert!(listener.as_raw_fd() >= 0);
+                result
+            })
+        };
+        is_served_by_nobody_who_is_not_confined: all_hosts, ["refused"], Differs, |world| {
+            let path = world.path("outside/zygote.sock");
+            let listener = UnixListener::bind(&path).unwrap();
+            let server = attempts::forked(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let answer: &[u8] = match tenon_protocol::peer::check(&stream) {
+                    Ok(()) => b"served",
+                    Err(tenon_protocol::peer::Refused::Confined) => b"refused",
+                    Err(_) => b"in doubt",
+                };
+                stream.write_all(answer).map_or(1, |()| 0)
+            });
+            Box::new(move |_, _| {
+                let mut answer = String::new();
+                let read = UnixStream::connect(path).and_then(|mut it| it.read_to_string(&mut answer));
+                attempts::wait(server);
+                read.map_or_else(|error| error.to_string(), |_| answer)
+            })
+        };
+    }
+}
+
+/// A setting of ours is changed, a new file is made, and the folder is renamed.
+fn in_home(world: &World) -> String {
+    let changed = attempts::append(world.path("ws/home/config.toml"));
+    let made = attempts::create(world.path("ws/home/trust.json"));
+    format!("{changed} {made} {}", shown(fs::rename(world.path("ws/home"), world.path("ws/home2"))))
+}
+
+fn in_own_part(world: &World) -> String {
+    let data = world.path("ws/home/data");
+    format!("{} {}", attempts::append(data.join("kept.txt")), attempts::work_in(&data))
+}
+
+/// Limits, urgency, processors: of another process, and of its own.
+fn what_belongs_to_other_processes() -> Vec<Case> {
+    cases! {
+        limits_no_parent: plain, ["EPERM"], Differs, then!(|_| attempts::limit(parent_number()));
+        limits_itself: plain, ["ok"], Same, then!(|_| attempts::limit(0));
+        slows_no_parent: plain, ["EPERM EPERM EPERM EPERM"], Differs,
+            then!(|_| attempts::slow(parent_number()));
+        slows_itself: plain, ["ok ok ok ok"], Same, then!(|_| attempts::slow(0));
+        slows_no_group: plain, ["EPERM EPERM"], DiffersForRoot, then!(|_| {
+            // SAFETY: numbers only. Its group is this test's.
+            let group = called(unsafe { libc::setpriority(libc::PRIO_PGRP, 0, attempts::nice()) }.into());
+            // SAFETY: as above. The second kind of owner is a group.
+            format!("{group} {}", called(unsafe { libc::syscall(libc::SYS_ioprio_set, 2, 0, 4 | 2 << 13) }))
+        });
+        a_program_lowers_its_urgency: programs, ["ok"], Same,
+            then!(|_| attempts::run("/usr/bin/nice", &["/bin/true"]));
+        signals_no_parent_by_descriptor: plain, ["EPERM"], Differs, then!(|_| {
+            // SAFETY: numbers and no pointer; signal 0 only asks.
+            unsafe {
+                let process = libc::syscall(libc::SYS_pidfd_open, parent_number(), 0);
+                called(libc::syscall(libc::SYS_pidfd_send_signal, process, 0, 0, 0))
+            }
+        });
+        changes_nothing_of_its_parent_with_all_files: files, ["EACCES"], Differs,
+            then!(|_| shown(fs::File::options().write(true).open(parent("oom_score_adj"))));
+        changes_what_is_its_own_with_all_files: files, ["ok"], Same,
+            then!(|_| shown(fs::write("/proc/self/comm", "another")));
+        changes_no_setting_of_the_kernel: files, ["EACCES", "EROFS"], Unknown,
+            then!(|_| shown(fs::File::options().write(true).open("/proc/sys/kernel/core_pattern")));
+        changes_no_setting_of_the_machine: files, ["EACCES", "EROFS", "ENOENT"], Unknown,
+            then!(|_| shown(fs::File::options().write(true).open("/sys/kernel/mm/transparent_hugepage/enabled")));
+    }
+}
+
+fn parent_number() -> libc::pid_t {
+    // SAFETY: cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// Memory and messages that processes find by a number, or in a file system of their own.
+fn shared_by_number() -> Vec<Case> {
+    cases! {
+        shares_no_memory_by_number: plain, ["EPERM EPERM EPERM"], Differs, then!(attempts::shared);
+        a_mount_namespace_has_its_own_shared_memory: protected, ["another"], Differs, |_| {
+            let space = || fs::read_link("/proc/self/ns/ipc").unwrap();
+            let before = space();
+            Box::new(move |_, _| if space() == before { "the same" } else { "another" }.to_owned())
+        };
+        opens_no_message_queue: plain, ["EPERM"], Differs, then!(|_| {
+            let name = format!("/tenon-sandbox-{}\0", std::process::id());
+            let flags = libc::O_CREAT | libc::O_RDWR;
+            // SAFETY: the name ends with a null byte.
+            unsafe {
+                let none = std::ptr::null::<u8>();
+                let opened = called(libc::mq_open(name.as_ptr().cast(), flags, 0o600, none).into());
+                libc::mq_unlink(name.as_ptr().cast());
+                opened
+            }
+        });
+        makes_no_shared_file: plain, ["EACCES"], Differs, then!(shared_file);
+        makes_shared_files_where_they_are_granted: |world| with(plain(world), |grant| {
+            grant.write.allow.iter_mut().for_each(|paths| paths.push("/dev/shm".to_owned()));
+        }), ["ok"], Same, then!(shared_file);
+    }
+}
+
+fn shared_file(_: &World) -> String {
+    let file = format!("/dev/shm/tenon-sandbox-{}", std::process::id());
+    let made = attempts::create(&file);
+    let _ = fs::remove_file(file);
+    made
 }
 
 fn other_processes() -> Vec<Case> {
@@ -497,9 +629,8 @@ fn the_sandbox_itself() -> Vec<Case> {
             |_| Box::new(said);
         keeps_no_power_of_its_namespace: protected, ["CapPrm: 0000000000000000, CapEff: 0000000000000000"],
             DiffersForRoot, then!(|_| attempts::status(&["CapPrm", "CapEff"]));
-        root_keeps_its_power_over_files_only: plain,
-            ["CapEff: 000000000000041f", "CapEff: 0000000000000000"], DiffersForRoot,
-            then!(|_| attempts::status(&["CapEff"]));
+        keeps_no_power_without_a_namespace: plain, ["CapPrm: 0000000000000000, CapEff: 0000000000000000"],
+            DiffersForRoot, then!(|_| attempts::status(&["CapPrm", "CapEff"]));
         stays_the_same_user: protected, ["true"], Same, then!(|world| {
             use std::os::unix::fs::MetadataExt;
             // SAFETY: cannot fail.

@@ -22,7 +22,8 @@ pub fn measure() {
     let world = World::make(place.path(), unsafe { libc::geteuid() }).unwrap();
     let inside = || Access::only([world.text("ws")]);
     let none = Access::none();
-    let plain = Grant { read: inside(), write: inside(), net: none.clone(), run: none };
+    let plain =
+        Grant { read: inside(), write: inside(), net: none.clone(), run: none, ..Grant::default() };
     let runs = Grant { run: Access::all(), ..plain.clone() };
     let protected: Vec<_> = [".github/extensions", ".git/hooks", ".git/config"]
         .map(|path| world.workspace().join(path))

@@ -21,6 +21,9 @@ impl World {
             "ws/.git/hooks/pre-commit",
             "ws/sub/deep/secret/key.txt",
             "ws/sub/token.txt",
+            "ws/home/config.toml",
+            "ws/home/data/kept.txt",
+            "ws/home/run/nothing",
             "ext/main.js",
             "outside/secret.txt",
         ];
