@@ -31,7 +31,7 @@ use crate::private_socket::Address;
 use crate::private_socket::Identity;
 use crate::private_socket::MAX_PATH_BYTES;
 use crate::private_socket::SocketFile;
-use crate::private_socket::is_same_user;
+use crate::private_socket::may_give_orders;
 use crate::session::Session;
 use crate::session::WeakSession;
 
@@ -57,6 +57,10 @@ const MAX_CLIENTS: usize = 32;
 
 /// How long to wait after a client could not be accepted, most likely for want of file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// What a client is told that may not give orders.
+const REFUSED: &str =
+    "a process that is confined, or of another user, gives no orders to a session";
 
 /// What the file of a socket ends with.
 const EXTENSION: &str = "sock";
@@ -212,9 +216,7 @@ async fn accept(listener: UnixListener, session: WeakSession, deadline: Duration
 
 /// One client: a request, an answer.
 async fn serve(stream: UnixStream, session: WeakSession, deadline: Duration) {
-    if !is_same_user(&stream) {
-        return;
-    }
+    let is_obeyed = may_give_orders(&stream);
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader).take(MAX_REQUEST_BYTES as u64 + 1);
     let mut line = Vec::new();
@@ -224,6 +226,7 @@ async fn serve(stream: UnixStream, session: WeakSession, deadline: Duration) {
         return;
     }
     let answer = match parse(&line) {
+        Ok(_) if !is_obeyed => Err(REFUSED.to_owned()),
         Ok(request) => perform(session, request).await,
         Err(error) => Err(error),
     };
@@ -449,6 +452,48 @@ mod tests {
         drop(guard);
         assert!(live(temp.path()).await.is_empty());
         assert!(sockets(temp.path()).is_empty());
+    }
+
+    /// What a session answers to a process that has given up its privileges, as those of extensions have.
+    #[cfg(target_os = "linux")]
+    fn ask_confined(socket: &Path) -> String {
+        use std::io::Read;
+        use std::io::Write;
+        use std::os::unix::process::CommandExt;
+
+        let socket = socket.to_owned();
+        let ask = move || {
+            // SAFETY: takes numbers only.
+            unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+            let mut stream = std::os::unix::net::UnixStream::connect(&socket)?;
+            stream.write_all(b"{\"request\":\"list\"}\n")?;
+            let mut answer = [0; 4096];
+            let length = stream.read(&mut answer)?;
+            // SAFETY: the bytes are ours; then the process ends instead of starting the program.
+            unsafe {
+                libc::write(libc::STDOUT_FILENO, answer.as_ptr().cast(), length);
+                libc::_exit(0)
+            }
+        };
+        let mut command = std::process::Command::new("/proc/self/exe");
+        // SAFETY: after the fork it makes system calls on memory that was there before.
+        let output = unsafe { command.pre_exec(ask) }.output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_confined_process_gives_no_orders() {
+        let temp = tempfile::tempdir().unwrap();
+        let session = session(temp.path(), None);
+        let guard = session.serve_control().unwrap();
+        let socket = guard.socket().to_owned();
+        let answer = tokio::task::spawn_blocking(move || ask_confined(&socket)).await.unwrap();
+        // SAFETY: takes numbers only.
+        let here = unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) };
+        // Where these tests are without privileges, such a process is as they are.
+        assert_eq!(answer.contains(REFUSED), here == 0, "{answer}");
+        assert!(answer.ends_with('\n'), "{answer}");
     }
 
     #[tokio::test]

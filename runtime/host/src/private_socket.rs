@@ -49,6 +49,15 @@ pub fn is_same_user(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
 }
 
+/// Whether a client may give this process orders: it is the same user's, and not confined further than this process. A program
+/// of an extension is, and has the extension's rights, not those of the session.
+pub fn may_give_orders(stream: &UnixStream) -> bool {
+    #[cfg(target_os = "linux")]
+    return tenon_protocol::peer::check(stream).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    return is_same_user(stream);
+}
+
 /// What tells one file from another that later has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {

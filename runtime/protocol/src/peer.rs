@@ -49,10 +49,10 @@ pub fn check(socket: &impl AsFd) -> Result<(), Refused> {
         // It is in a namespace that this process does not see into.
         return Err(Refused::Unknown(io::ErrorKind::NotFound.into()));
     }
-    let peer_alive = handle(socket);
+    let handle = handle(socket)?;
     let its = confinement(&format!("/proc/{}/status", peer.pid))?;
     // Its number may have become another's before its status was read.
-    if peer_alive.is_some_and(|handle| has_ended(&handle)) {
+    if handle.is_some_and(|handle| has_ended(&handle)) {
         return Err(Refused::Unknown(io::Error::other("it has ended")));
     }
     let own = confinement("/proc/self/status")?;
@@ -86,11 +86,14 @@ fn confinement(path: &str) -> io::Result<Confinement> {
 }
 
 /// The process itself instead of its number, where the system has that.
-fn handle(socket: RawFd) -> Option<OwnedFd> {
+fn handle(socket: RawFd) -> io::Result<Option<OwnedFd>> {
     let mut descriptor: RawFd = -1;
-    ask(socket, SO_PEERPIDFD, &mut descriptor).ok()?;
-    // SAFETY: the kernel has just made it, and nobody else knows it.
-    (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
+    match ask(socket, SO_PEERPIDFD, &mut descriptor) {
+        // SAFETY: the kernel has just made it, and nobody else knows it.
+        Ok(()) => Ok(Some(unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn has_ended(process: &OwnedFd) -> bool {

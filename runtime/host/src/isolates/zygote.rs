@@ -384,20 +384,22 @@ fn meeting_place(program: &Path, folder: &Path) -> Option<PathBuf> {
     for file in ["cgroup", "limits"] {
         key.update(std::fs::read(format!("/proc/self/{file}")).unwrap_or_default());
     }
+    // The zygote refuses whoever is confined further than itself.
+    #[cfg(target_os = "linux")]
+    key.update(tenon_protocol::peer::own_confinement());
     let key = key.finalize();
     let name: String = key[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let socket = folder.join(name + ".sock");
     (socket.as_os_str().len() <= MAX_SOCKET_PATH).then_some(socket)
 }
 
-/// The zygote at a socket, if there is one and it is the same user's.
+/// The zygote at a socket, if there is one and it is the same user's. The same check as the zygote's own: where the system does
+/// not show one process what another may do, the zygote would refuse this session, which then starts one of its own.
 fn find(path: &Path) -> Option<UnixStream> {
     let stream = std::os::unix::net::UnixStream::connect(path).ok()?;
     stream.set_nonblocking(true).ok()?;
     let stream = UnixStream::from_std(stream).ok()?;
-    // SAFETY: geteuid only returns a number.
-    let own = unsafe { libc::geteuid() };
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own).then_some(stream)
+    crate::private_socket::may_give_orders(&stream).then_some(stream)
 }
 
 /// The program to start. If it is the one that runs, that very file, even if another has been put in its place.
