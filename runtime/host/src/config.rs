@@ -184,6 +184,20 @@ pub enum ConfigError {
         /// The least, in megabytes.
         minimum: u32,
     },
+    /// A list of paths has an entry that would mean nothing.
+    #[error("{path}: {list} of \"{name}\" has \"{entry}\": {mistake}")]
+    NoPath {
+        /// The file.
+        path: PathBuf,
+        /// The entry of the extension.
+        name: String,
+        /// The list.
+        list: &'static str,
+        /// What is in it.
+        entry: String,
+        /// What is wrong, and what to write instead.
+        mistake: &'static str,
+    },
     /// The file is not what it should be.
     #[error("{path} is not a valid configuration:\n{source}")]
     Parse {
@@ -215,11 +229,17 @@ impl Config {
         let too_small = |(_, config): &(&String, &ExtensionConfig)| {
             config.heap_mb.is_some_and(|megabytes| megabytes < minimum)
         };
-        match self.extensions.iter().find(too_small) {
-            Some((name, _)) => {
-                let (path, name) = (self.file.path.clone(), name.clone());
-                Err(ConfigError::HeapTooSmall { path, name, minimum })
-            }
+        if let Some((name, _)) = self.extensions.iter().find(too_small) {
+            let (path, name) = (self.file.path.clone(), name.clone());
+            return Err(ConfigError::HeapTooSmall { path, name, minimum });
+        }
+        let mistaken = |(name, config): (&String, &ExtensionConfig)| {
+            let (list, entry, mistake) = config.mistaken_path()?;
+            let (path, name) = (self.file.path.clone(), name.clone());
+            Some(ConfigError::NoPath { path, name, list, entry, mistake })
+        };
+        match self.extensions.iter().find_map(mistaken) {
+            Some(error) => Err(error),
             None => Ok(self),
         }
     }
@@ -237,6 +257,46 @@ impl Config {
             .find_map(|key| self.extensions.get(*key))
             .cloned()
             .unwrap_or_default()
+    }
+}
+
+impl ExtensionConfig {
+    /// The first entry of a list of paths that is none: its list, what it is, and what is wrong with it.
+    fn mistaken_path(&self) -> Option<(&'static str, String, &'static str)> {
+        let lists = [
+            ("allow-read", &self.allow_read),
+            ("deny-read", &self.deny_read),
+            ("allow-write", &self.allow_write),
+            ("deny-write", &self.deny_write),
+        ];
+        lists.into_iter().find_map(|(list, entries)| {
+            entries.iter().find_map(|entry| Some((list, entry.clone(), mistake_in(entry)?)))
+        })
+    }
+}
+
+/// Why an entry of a list of paths would name nothing, so that what it should deny is allowed.
+fn mistake_in(path: &str) -> Option<&'static str> {
+    let has_scheme = path.split_once(':').is_some_and(|(scheme, rest)| {
+        let is_name = |it: char| it.is_ascii_alphanumeric() || "+-.".contains(it);
+        rest.starts_with("//") && !scheme.is_empty() && scheme.chars().all(is_name)
+    });
+    if path.trim().is_empty() {
+        Some("an empty path names nothing; remove it")
+    } else if path != path.trim() {
+        Some("it begins or ends with a blank, which belongs to the path; remove the blank")
+    } else if path.contains('\0') {
+        Some("no path has a zero byte")
+    } else if path.contains('$') {
+        Some("variables are not expanded; write the path, where ~/ is your home")
+    } else if path.contains(['*', '?', '[']) {
+        Some("patterns are not expanded; name the folder, which stands for all that is in it")
+    } else if has_scheme || path.starts_with("file:") {
+        Some("this is an address; write the path")
+    } else if path.starts_with('~') && path != "~" && !path.starts_with("~/") {
+        Some("only ~/ is expanded, to your own home; write the path")
+    } else {
+        None
     }
 }
 
@@ -269,6 +329,41 @@ mod tests {
         std::fs::write(temp.path().join(FILE_NAME), "[extensions.a]\nheap-mb = 8\n").unwrap();
         let message = Config::read(temp.path()).unwrap_err().to_string();
         assert!(message.contains("heap-mb of \"a\" must be at least 32"), "{message}");
+    }
+
+    #[test]
+    fn an_entry_that_names_no_path_is_refused_with_a_hint() {
+        let read = |entry: &str, list: &str| {
+            let temp = tempfile::tempdir().unwrap();
+            let text = format!("[extensions.a]\n{list} = [\"/ok\", \"{entry}\"]\n");
+            std::fs::write(temp.path().join(FILE_NAME), text).unwrap();
+            Config::read(temp.path()).map(drop).map_err(|error| error.to_string())
+        };
+        let wrong = [
+            ("$HOME/sec", "variables"),
+            ("/w/s*", "patterns"),
+            ("/w/s?c", "patterns"),
+            ("/w/[s]", "patterns"),
+            ("file:///w", "address"),
+            ("file:/w", "address"),
+            ("https://a/b", "address"),
+            ("/w/sec ", "blank"),
+            (" sec", "blank"),
+            ("", "empty"),
+            ("~root/x", "~/"),
+        ];
+        for (entry, hint) in wrong {
+            for list in ["allow-read", "deny-read", "allow-write", "deny-write"] {
+                let message = read(entry, list).unwrap_err();
+                let place = format!("{list} of \"a\" has \"{entry}\"");
+                assert!(message.contains(&place) && message.contains(hint), "{message}");
+            }
+        }
+        for entry in ["~", "~/sec", "sec", "./a b", "/w/a:b", "C:/x", "/w/#x"] {
+            assert_eq!(read(entry, "deny-read"), Ok(()), "{entry}");
+        }
+        // Hosts have patterns and colons.
+        assert_eq!(read("*.example.org:80", "deny-net"), Ok(()));
     }
 
     #[test]
