@@ -332,7 +332,7 @@ fn the_workspace_profile_writes_to_its_data_and_session_folders() {
     let workspace = Workspace::new().tool(
         "t",
         "const fs = await import('node:fs'); const path = process.env.TENON_EXTENSION_DATA;\n\
-         fs.writeFileSync(path + '/kept', 'x'); fs.writeFileSync(session.workspacePath + '/kept', 'x'); return path",
+         fs.writeFileSync(path + '/kept', 'x'); fs.writeFileSync(session.workspacePath + '/files/kept', 'x'); return path",
     );
     workspace.home_file("config.toml", "[extensions.t]\nprofile = \"workspace\"\n");
     let path = std::path::PathBuf::from(workspace.answer("t", &json!({})));

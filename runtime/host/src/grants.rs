@@ -7,10 +7,16 @@ use serde::Deserialize;
 use serde::Serialize;
 use tenon_protocol::message::Access;
 use tenon_protocol::message::Grant;
+use tenon_protocol::message::Guarded;
 
+use crate::config;
 use crate::config::ExtensionConfig;
+use crate::picked_up;
+use crate::picked_up::PickedUp;
+use crate::session::APPROVALS_FILE;
 use crate::session::FILES;
-use crate::session::PLAN;
+use crate::switches;
+use crate::trust;
 
 /// A usual set of permissions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -37,6 +43,16 @@ impl Profile {
     }
 }
 
+/// Where Tenon's sockets are, in its home: of sessions, and of zygotes.
+pub(crate) const SOCKETS: [&str; 2] = ["run", "zygote"];
+
+/// What decides in Tenon's home, whether it is there already or not.
+const STORES: [&str; 5] =
+    [config::FILE_NAME, trust::FILE_NAME, switches::FILE_NAME, APPROVALS_FILE, "extensions"];
+
+/// How many entries of each folder of Tenon's home are denied by name; the kernel denies all of them.
+const MAX_BESIDE: usize = 256;
+
 /// The folders that profiles speak of.
 #[derive(Debug, Clone, Copy)]
 pub struct GrantFolders<'a> {
@@ -44,41 +60,78 @@ pub struct GrantFolders<'a> {
     pub workspace: &'a Path,
     /// The extension's own data folder.
     pub data: &'a Path,
-    /// The session's folder, `session.workspacePath`.
+    /// The session's folder, `session.workspacePath`. Only the files in it are written.
     pub session: &'a Path,
+    /// Tenon's home.
+    pub home: &'a Path,
+    /// The person's home, which `~` means.
+    pub user: Option<&'a Path>,
     /// The extension's own files.
     pub extension: &'a Path,
     /// Where extensions are looked for. Whoever may write there can have anything run.
     pub extensions: &'a [PathBuf],
 }
 
-/// Where a workspace keeps what other programs run, relative to it: git, editors, shells and agents. Whoever may write there
-/// can have anything run outside the sandbox.
-const PICKED_UP: [&str; 13] = [
-    ".git/hooks",
-    ".git/config",
-    ".github/extensions",
-    ".github/workflows",
-    ".husky",
-    ".envrc",
-    ".vscode",
-    ".idea",
-    ".claude",
-    ".codex",
-    ".gemini",
-    ".qwen",
-    ".mcp.json",
-];
+impl GrantFolders<'_> {
+    /// A path of a list as it is meant everywhere: from the person's home, or from the workspace.
+    fn resolved(&self, path: &str) -> String {
+        let home = |below: &str| self.user.map(|user| user.join(below));
+        let path = match path.strip_prefix('~') {
+            Some("") => home(""),
+            Some(below) => below.strip_prefix('/').and_then(home),
+            None => None,
+        }
+        .unwrap_or_else(|| self.workspace.join(path));
+        // Without `.` and doubled slashes.
+        text(&path.components().collect::<PathBuf>())
+    }
 
-/// Every place from which code is picked up.
-fn picked_up(folders: &GrantFolders<'_>) -> Vec<PathBuf> {
-    let of_workspace = PICKED_UP.iter().map(|place| folders.workspace.join(place));
-    folders.extensions.iter().cloned().chain(of_workspace).collect()
+    /// A program of a list: a name stays one.
+    fn resolved_program(&self, program: &str) -> String {
+        if program.contains('/') { self.resolved(program) } else { program.to_owned() }
+    }
+
+    /// What belongs to the extension and its session, and may be written.
+    fn own(&self) -> [PathBuf; 2] {
+        [self.data.to_owned(), self.session.join(FILES)]
+    }
+
+    /// Tenon's own folder, for the kernel: not written, but what is the extension's own; and its sockets not reached.
+    fn guarded(&self) -> Guarded {
+        let around = self.workspace.starts_with(self.home) && self.workspace != self.home;
+        let workspace = around.then(|| self.workspace.to_owned());
+        Guarded {
+            frozen: vec![text(self.home)],
+            open: self.own().into_iter().chain(workspace).map(|path| text(&path)).collect(),
+            closed: SOCKETS.iter().map(|name| text(&self.home.join(name))).collect(),
+        }
+    }
+
+    /// The same by name, for the checks in Rust, where what is denied cannot contain what is allowed: everything beside the
+    /// folders that lead to what may be written.
+    fn in_home(&self) -> Vec<PathBuf> {
+        let kept: Vec<_> = self.own().into_iter().chain([self.workspace.to_owned()]).collect();
+        let leads_on = |path: &Path| kept.iter().any(|kept| kept.starts_with(path));
+        let mut denied: Vec<_> =
+            STORES.iter().chain(&SOCKETS).map(|it| self.home.join(it)).collect();
+        let mut folders = vec![self.home.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+            for path in entries.map(|entry| entry.path()).take(MAX_BESIDE) {
+                match (leads_on(&path), kept.contains(&path)) {
+                    (_, true) => {}
+                    (true, false) => folders.push(path),
+                    (false, false) if denied.contains(&path) => {}
+                    (false, false) => denied.push(path),
+                }
+            }
+        }
+        denied
+    }
 }
 
-/// What an extension may write in the session's folder. The rest is the session's own record, which says how it goes on.
-fn written_of(session: &Path) -> [String; 2] {
-    [FILES, PLAN].map(|name| session.join(name).to_string_lossy().into_owned())
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 impl ExtensionConfig {
@@ -111,43 +164,63 @@ impl ExtensionConfig {
 
     /// The permissions that result from the profile and the lists.
     pub fn grant(&self, folders: GrantFolders<'_>) -> Grant {
-        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let paths = |paths: &[String]| paths.iter().map(|it| folders.resolved(it)).collect();
+        let programs =
+            |names: &[String]| names.iter().map(|it| folders.resolved_program(it)).collect();
         let mut grant = match self.profile.unwrap_or_default() {
             Profile::Full => Grant::default(),
-            Profile::Workspace => {
-                let inside = [path(folders.workspace), path(folders.data)];
-                let more = [path(folders.session), path(folders.extension)];
-                let readable = inside.iter().cloned().chain(more);
-                Grant {
-                    read: Access::only(readable),
-                    write: Access {
-                        deny: picked_up(&folders).iter().map(|place| path(place)).collect(),
-                        ..Access::only(inside.iter().cloned().chain(written_of(folders.session)))
-                    },
-                    net: Access::none(),
-                    run: Access::none(),
-                }
-            }
+            Profile::Workspace => self.of_workspace(&folders),
             Profile::None => Grant {
-                read: Access::only([path(folders.extension)]),
+                read: Access::only([text(folders.extension)]),
                 write: Access::none(),
                 net: Access::none(),
                 run: Access::none(),
+                guarded: Guarded::default(),
             },
         };
-        let changes = [
-            (&mut grant.read, &self.allow_read, &self.deny_read),
-            (&mut grant.write, &self.allow_write, &self.deny_write),
-            (&mut grant.net, &self.allow_net, &self.deny_net),
-            (&mut grant.run, &self.allow_run, &self.deny_run),
+        let changes: [(&mut Access, Vec<String>, Vec<String>); 4] = [
+            (&mut grant.read, paths(&self.allow_read), paths(&self.deny_read)),
+            (&mut grant.write, paths(&self.allow_write), paths(&self.deny_write)),
+            (&mut grant.net, self.allow_net.clone(), self.deny_net.clone()),
+            (&mut grant.run, programs(&self.allow_run), programs(&self.deny_run)),
         ];
         for (access, allow, deny) in changes {
             if let Some(names) = &mut access.allow {
-                names.extend(allow.iter().cloned());
+                names.extend(allow);
             }
-            access.deny.extend(deny.iter().cloned());
+            access.deny.extend(deny);
+        }
+        if self.is_restricted() {
+            let guarded = folders.guarded();
+            grant.guarded.frozen.extend(guarded.frozen);
+            grant.guarded.open.extend(guarded.open);
+            grant.guarded.closed.extend(guarded.closed);
+            let around = |path: &String| folders.home.starts_with(path);
+            if grant.write.allow.as_ref().is_none_or(|paths| paths.iter().any(around)) {
+                grant.write.deny.extend(folders.in_home().iter().map(|path| text(path)));
+            }
         }
         grant
+    }
+
+    fn of_workspace(&self, folders: &GrantFolders<'_>) -> Grant {
+        let inside = folders.own().into_iter().chain([folders.workspace.to_owned()]);
+        let inside: Vec<_> = inside.map(|path| text(&path)).collect();
+        let more = [folders.session, folders.extension].map(text);
+        let named: Vec<_> =
+            self.allow_write.iter().map(|path| PathBuf::from(folders.resolved(path))).collect();
+        let PickedUp { frozen, open } = picked_up::of(folders.workspace, &named);
+        let deny = folders.extensions.iter().chain(&frozen).map(|place| text(place)).collect();
+        Grant {
+            read: Access::only(inside.iter().cloned().chain(more)),
+            write: Access { deny, ..Access::only(inside) },
+            net: Access::none(),
+            run: Access::none(),
+            guarded: Guarded {
+                open: open.iter().map(|it| text(it)).collect(),
+                ..Guarded::default()
+            },
+        }
     }
 }
 
@@ -159,7 +232,9 @@ mod tests {
         GrantFolders {
             workspace: Path::new("/w"),
             data: Path::new("/d"),
-            session: Path::new("/s"),
+            session: Path::new("/h/session-state/s"),
+            home: Path::new("/h"),
+            user: Some(Path::new("/u")),
             extension: Path::new("/e"),
             extensions: &[],
         }
@@ -209,8 +284,72 @@ mod tests {
             ..ExtensionConfig::default()
         };
         let grant = config.grant(folders());
-        assert_eq!(grant.write.allow.unwrap(), ["/w", "/d", "/s/files", "/s/plan.md"]);
+        assert_eq!(grant.write.allow.unwrap(), ["/d", "/h/session-state/s/files", "/w"]);
+        assert!(grant.read.allow.unwrap().contains(&"/h/session-state/s".to_owned()));
+        assert_eq!(grant.guarded.frozen, ["/h"]);
+        assert_eq!(grant.guarded.closed, ["/h/run", "/h/zygote"]);
         assert_eq!(grant.net, Access::none());
         assert_eq!(grant.run.allow.unwrap(), ["git"]);
+    }
+
+    #[test]
+    fn paths_are_resolved_against_the_workspace_and_the_home() {
+        let all = ["sec", "./a/../b", "~/keys", "~", "/abs//x/."].map(str::to_owned).to_vec();
+        let config = ExtensionConfig {
+            deny_read: all.clone(),
+            allow_write: all,
+            deny_run: vec!["git".into(), "bin/tool".into()],
+            profile: Some(Profile::Workspace),
+            ..ExtensionConfig::default()
+        };
+        let grant = config.grant(folders());
+        let resolved = ["/w/sec", "/w/a/../b", "/u/keys", "/u", "/abs/x"];
+        assert_eq!(grant.read.deny, resolved);
+        assert!(grant.write.allow.unwrap().ends_with(&resolved.map(str::to_owned)));
+        assert_eq!(grant.run.deny, ["git", "/w/bin/tool"]);
+    }
+
+    #[test]
+    fn what_is_restricted_writes_nothing_in_the_home_but_its_own() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        let session = home.join("session-state/s");
+        let data = home.join("extension-data/user/e");
+        for folder in [
+            session.join("files"),
+            data.clone(),
+            home.join("logs"),
+            home.join("session-state/other"),
+        ] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(session.join("events.jsonl"), "").unwrap();
+        let folders = GrantFolders { home, session: &session, data: &data, ..folders() };
+        let full = ExtensionConfig { deny_net: vec!["a".into()], ..ExtensionConfig::default() };
+        let grant = full.grant(folders);
+        assert_eq!(grant.guarded.frozen, [text(home)]);
+        assert_eq!(grant.guarded.open, [text(&data), text(&session.join("files"))]);
+        let denied = |path: &str| grant.write.deny.contains(&text(&home.join(path)));
+        for path in
+            ["trust.json", "logs", "run", "session-state/other", "session-state/s/events.jsonl"]
+        {
+            assert!(denied(path), "{path}: {:?}", grant.write.deny);
+        }
+        for path in [
+            "",
+            "session-state",
+            "session-state/s",
+            "session-state/s/files",
+            "extension-data/user/e",
+        ] {
+            assert!(!denied(path), "{path}");
+        }
+        assert_eq!(ExtensionConfig::default().grant(folders), Grant::default());
+        // A home in the workspace is as any other.
+        let workspace =
+            ExtensionConfig { profile: Some(Profile::Workspace), ..ExtensionConfig::default() };
+        let grant =
+            workspace.grant(GrantFolders { workspace: temp.path().parent().unwrap(), ..folders });
+        assert!(grant.write.deny.contains(&text(&home.join("config.toml"))));
     }
 }

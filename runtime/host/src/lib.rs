@@ -22,6 +22,7 @@ pub mod limits;
 pub mod log_files;
 mod logs;
 pub mod manage;
+mod picked_up;
 pub mod private_socket;
 mod registry;
 pub mod scaffold;

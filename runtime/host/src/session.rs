@@ -46,6 +46,7 @@ use serde_json::Value;
 use serde_json::json;
 use tokio::sync::watch;
 
+pub(crate) use approvals::FILE_NAME as APPROVALS_FILE;
 pub use canvas::CanvasFault;
 pub use canvas::OpenCanvasRequest;
 pub use command::CommandError;

@@ -121,9 +121,8 @@ impl Plan {
         let places = denied(guarded.clone(), "writing", &mut absent);
         let granted = write.iter().filter(|path| inside(path, &places)).cloned();
         let open = open.iter().filter_map(|path| Path::new(path).canonicalize().ok());
-        let mut reopened: Vec<_> = granted
-            .chain(open.filter(|path| inside(path, &write) && inside(path, &places)))
-            .collect();
+        let mut reopened: Vec<_> =
+            granted.chain(open.filter(|path| inside(path, &write))).collect();
         write.retain(|path| !places.contains(path));
         frozen.extend(places);
         // What cannot be made need not be denied.

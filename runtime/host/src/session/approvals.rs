@@ -12,7 +12,7 @@ use crate::store::JsonStore;
 use crate::store::StoreError;
 
 /// The name of the file in the home folder.
-const FILE_NAME: &str = "environment-approvals.json";
+pub(crate) const FILE_NAME: &str = "environment-approvals.json";
 
 /// What was approved: by extension, the sets of names as the user saw them.
 pub struct Approvals(JsonStore<BTreeMap<String, Vec<Vec<String>>>>);

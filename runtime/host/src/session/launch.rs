@@ -30,9 +30,11 @@ use crate::extensions::Key;
 use crate::extensions::Load;
 use crate::extensions::Peer;
 use crate::extensions::State;
+use crate::grants;
 use crate::grants::GrantFolders;
 use crate::grants::Profile;
 use crate::limits::Limits;
+use crate::private_socket;
 use crate::switches::Switches;
 use crate::trust;
 use crate::trust::TrustStore;
@@ -333,20 +335,28 @@ impl Session {
         let id = format!("{scope}:{name}");
         let config = self.0.config.of(&id, name);
         let data = self.data_folder(*scope, name);
-        if config.profile == Some(Profile::Workspace) {
-            // It may write there, but not make the folders that lead there; and the kernel takes only folders that are
-            // there. Without them its writes fail with their own error.
-            let _ = std::fs::create_dir_all(&data);
-            let _ = std::fs::create_dir_all(self.0.folder.join(FILES));
+        if config.is_restricted() {
+            // The kernel takes only folders that are there: it may write in some, but not make the folders that lead there,
+            // and must not reach what appears in others. Without them its writes fail with their own error.
+            if config.profile != Some(Profile::None) {
+                let _ = std::fs::create_dir_all(&data);
+                let _ = std::fs::create_dir_all(self.0.folder.join(FILES));
+            }
+            for folder in grants::SOCKETS {
+                let _ = private_socket::make_folder(&options.home.join(folder));
+            }
         }
         // Symbolic links are resolved as node does it, so that packages are looked for beside the
         // real file.
         let entry = std::fs::canonicalize(&entry).unwrap_or(entry);
         let workspace = discovery::project_root(&options.cwd);
+        let user = std::env::var_os("HOME").map(PathBuf::from);
         let grant = config.grant(GrantFolders {
             workspace,
             data: &data,
             session: &self.0.folder,
+            home: &options.home,
+            user: user.as_deref(),
             extension: entry.parent().unwrap_or(folder),
             extensions: &self
                 .0

@@ -66,6 +66,14 @@ pub fn hidden_home(world: &World) -> Asked {
     })
 }
 
+/// The workspace with a repository, of which only the branches may be written.
+pub fn repository(world: &World) -> Asked {
+    with(plain(world), |grant| {
+        grant.write.deny = vec![world.text("ws/.git")];
+        grant.guarded.open = vec![world.text("ws/.git/refs"), world.text("ws/.git/logs")];
+    })
+}
+
 /// Every file and the network, with a folder of ours in the workspace.
 pub fn home(world: &World) -> Asked {
     with(files(world), |grant| {

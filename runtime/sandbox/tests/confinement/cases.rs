@@ -24,6 +24,7 @@ use crate::asked::programs;
 use crate::asked::programs_and_protected;
 use crate::asked::protected;
 use crate::asked::read_only;
+use crate::asked::repository;
 use crate::asked::secrets;
 use crate::asked::some_hosts;
 use crate::asked::unrestricted;
@@ -265,6 +266,14 @@ fn places_of_ours() -> Vec<Case> {
         writes_its_own_part_of_our_home_in_the_workspace: home_in_the_workspace, ["ok ok"], Same,
             then!(in_own_part);
         reads_our_home: home, ["ok"], Same, then!(|world| attempts::read(world.path("ws/home/config.toml")));
+        makes_nothing_in_a_repository_that_git_runs: repository, ["EROFS EROFS EROFS"], Differs, then!(|world| {
+            let made = ["commondir", "config.worktree", "hooks/post-commit"];
+            made.map(|name| attempts::create(world.path("ws/.git").join(name))).join(" ")
+        });
+        writes_what_runs_nothing_in_a_repository: repository, ["ok ok"], Same, then!(|world| {
+            let refs = world.path("ws/.git/refs");
+            format!("{} {}", attempts::append(refs.join("heads/main")), attempts::work_in(&refs))
+        });
         connects_to_no_socket_of_ours: home, ["EACCES"], Differs, |world| {
             let path = world.path("ws/home/run/session.sock");
             let listener = UnixListener::bind(&path).unwrap();

@@ -19,6 +19,7 @@ impl World {
             "ws/.github/extensions/other/main.js",
             "ws/.git/config",
             "ws/.git/hooks/pre-commit",
+            "ws/.git/refs/heads/main",
             "ws/sub/deep/secret/key.txt",
             "ws/sub/token.txt",
             "ws/home/config.toml",
