@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use walkdir::WalkDir;
 
 /// The places by name, relative to a folder.
-const NAMES: [&str; 47] = [
+const NAMES: [&str; 49] = [
     ".git",
     ".github/extensions",
     ".github/workflows",
@@ -54,7 +54,9 @@ const NAMES: [&str; 47] = [
     ".windsurf",
     ".kiro",
     ".amp",
+    ".agents",
     ".crush.json",
+    "crush.json",
     ".goosehints",
     ".continue",
     ".roo",

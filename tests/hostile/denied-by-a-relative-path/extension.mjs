@@ -10,11 +10,11 @@ await joinSession({
     name: "attack",
     description: "Misbehaves",
     handler: async () => {
-      const file = ".github/extensions/culprit/secret/key.txt";
+      const file = ".github/extensions/culprit/key.txt";
       const tries = [
         () => fs.readFileSync(file),
         () => does("cat", file),
-        () => does("sh", "-c", `cd .github && cat extensions/culprit/secret/key.txt`),
+        () => does("sh", "-c", `cd .github && cat extensions/culprit/key.txt`),
       ];
       for (const attempt of tries) {
         try {
