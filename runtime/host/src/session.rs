@@ -52,7 +52,6 @@ pub use canvas::OpenCanvasRequest;
 pub use command::CommandError;
 pub use ending::EndReason;
 use ending::Phase;
-pub(crate) use files::PLAN;
 pub use manage_tools::RELOAD_TOOL;
 pub use outcome::ToolOutcome;
 pub use permission::NOBODY_TO_ASK;

@@ -22,7 +22,7 @@ use crate::hooks::lifecycle::SessionEnd;
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The name of the plan in the session's folder.
-pub const PLAN: &str = "plan.md";
+pub(super) const PLAN: &str = "plan.md";
 
 /// The longest part of a call's id that is used in the name of a file.
 const MAX_NAME_CHARS: usize = 64;
