@@ -216,7 +216,7 @@ mod tests {
             ("a\x1b[2Jb\x1b[31mc\x1b]0;title\x07d\r\x1b[0m", "ab\x1b[31mcd\x1b[0m"),
             ("\x1b]0;ti\x1b[31mtle\x07", "\x1b[31mtle"),
             ("\x1b[31", ""),
-            ("\x1b[\u{9b}2Jx\u{202e}y", "xy"),
+            ("\x1b[\u{9b}2Jx\u{202e}y", "2Jxy"),
         ];
         for (text, expected) in cases {
             assert_eq!(keep_colours(text), expected, "{text:?}");
