@@ -142,7 +142,7 @@ pub fn config(home: &Path) -> Result<AgentsConfig, CliError> {
 /// This program, which is started again as guard, zygote and demo agent.
 pub fn own_program() -> Result<PathBuf, CliError> {
     std::env::current_exe().map_err(|error| {
-        CliError::new(format!("the program cannot find itself: {error}"))
+        CliError::new(format!("the path of the tenon program cannot be determined: {error}"))
             .hint("tenon needs /proc: mount it, as in mount -t proc proc /proc")
     })
 }

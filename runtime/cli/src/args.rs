@@ -339,7 +339,7 @@ pub struct TrustArgs {
     /// Take the trust back
     #[arg(long, conflicts_with = "review")]
     pub revoke: bool,
-    /// Say that an extension was read as it is now; needed where it waits for your approval, and where the
+    /// Approve the current content of an extension; needed where it waits for your approval, and where the
     /// configuration says `[trust] review = true`
     #[arg(long, value_name = "NAME")]
     pub review: Option<String>,

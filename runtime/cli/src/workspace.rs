@@ -200,7 +200,7 @@ impl Workspace {
 #[cfg(target_os = "linux")]
 pub fn isolates(home: Option<&Path>) -> Result<Isolates, CliError> {
     let program = std::env::current_exe().map_err(|error| {
-        CliError::new(format!("the program cannot find itself: {error}"))
+        CliError::new(format!("the path of the tenon program cannot be determined: {error}"))
             .hint("extensions need /proc: mount it, as in mount -t proc proc /proc")
     })?;
     Ok(Isolates::processes(program, home.map(|home| home.join("zygote"))))
@@ -275,7 +275,7 @@ async fn loaded(session: Session) -> Result<Session, CliError> {
         () = session.load() => match session.isolates().trouble() {
             None => return Ok(session),
             Some(why) => CliError::new(format!("no extension can run: {why}"))
-                .hint("tenon doctor looks closer; ulimit -a shows the limits"),
+                .hint("run `tenon doctor` for details; `ulimit -a` shows the limits"),
         },
         () = interruption() => CliError::new("interrupted"),
     };

@@ -29,7 +29,7 @@ await joinSession({
           refused = error;
         }
       }
-      if (!/can have 32 workers at a time/.test(refused?.message) || workers.length !== 32) {
+      if (!/can have at most 32 workers at a time/.test(refused?.message) || workers.length !== 32) {
         throw new Error(`broke: ${workers.length} workers, ${refused}`);
       }
       workers[0].postMessage("start one");

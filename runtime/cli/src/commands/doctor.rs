@@ -161,7 +161,7 @@ async fn zygote(home: &Path) -> Check {
         Err(_) => {
             return Check::fail(
                 NAME,
-                "the program cannot find itself",
+                "the path of the tenon program cannot be determined",
                 "was it deleted or replaced while it runs? Start it again",
             );
         }

@@ -111,7 +111,7 @@ fn tell_what_is_missing(session: &Session) {
     let idle = workspace::missing(session, &[Status::Failed, Status::Untrusted]);
     if !idle.is_empty() {
         output::note(format_args!(
-            "{YELLOW}warning{YELLOW:#}: not loaded: {}; tenon ext list says more",
+            "{YELLOW}warning{YELLOW:#}: not loaded: {}; run `tenon ext list` for details",
             idle.join(", ")
         ));
     }

@@ -234,7 +234,7 @@ impl Session {
             Ok(known) => known,
             // Whoever can damage what was written down must not gain by it.
             Err(error) => {
-                let message = format!("whether it waits for your approval is not known: {error}");
+                let message = format!("whether it waits for your approval cannot be determined: {error}");
                 let obstacle = Obstacle::new(Status::Untrusted, message, None);
                 return (Some(Obstacle { held: Some(String::new()), ..obstacle }), false);
             }
@@ -300,7 +300,7 @@ impl Session {
         };
         let who = doubts.first().map_or("an extension", |doubt| doubt.who.as_str());
         let message =
-            format!("it waits for your approval: {why} while {who} ran, which may do less");
+            format!("it waits for your approval: {why} while {who} ran, which has a smaller grant");
         let obstacle = Obstacle::new(Status::Untrusted, message, Some(hint));
         (Some(Obstacle { review, held: Some(now), ..obstacle }), is_recorded)
     }

@@ -306,7 +306,7 @@ impl Session {
             return Ok(());
         }
         let (id, owner) = (id_of(key), id_of(&owner));
-        Err(format!("{id} cannot answer for {owner}, which may do more than it"))
+        Err(format!("{id} cannot answer a request to {owner}, whose grant is larger"))
     }
 
     /// Counts a call that an extension makes, as long as it runs.
@@ -314,8 +314,8 @@ impl Session {
         let nested = Nested(&self.0.nested);
         if nested.0.fetch_add(1, Ordering::Relaxed) >= MAX_NESTED_CALLS {
             return Err(format!(
-                "extensions have {MAX_NESTED_CALLS} calls running already; a hook must not call what \
-                 makes it run"
+                "extensions have {MAX_NESTED_CALLS} calls running already; a hook must not call the \
+                 tool that triggered it"
             ));
         }
         Ok(nested)

@@ -33,7 +33,7 @@ pub fn check(
         return Ok(());
     }
     Err(std::io::Error::other(format!(
-        "it waits for your approval: it changed while {} ran, which may do less",
+        "it waits for your approval: it changed while {} ran, which has a smaller grant",
         suspicion.who
     )))
 }

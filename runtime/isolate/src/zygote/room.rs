@@ -11,13 +11,13 @@ pub fn check() -> std::io::Result<()> {
     reserve(ADDRESS_SPACE).map_err(|error| {
         let wanted = ADDRESS_SPACE >> 30;
         Error::other(format!(
-            "the engine needs {wanted} GB of address space, which the system does not give: {error} (ulimit -v, which \
-             counts what is reserved and not only what is used, must be higher or unlimited)"
+            "the engine cannot reserve {wanted} GB of address space: {error}; raise the limit (`ulimit -v unlimited`), \
+             which counts reserved and not only used memory"
         ))
     })?;
     let thread = std::thread::Builder::new().spawn(|| {}).map_err(|error| {
         Error::other(format!(
-            "the engine needs a thread, which the system does not give: {error} (ulimit -u)"
+            "the engine cannot start a thread: {error}; raise the limit of processes (`ulimit -u`)"
         ))
     })?;
     // It is gone before the engine boots, so no fork meets it.

@@ -40,6 +40,6 @@ pub fn op_tenon_worker(state: &mut OpState) -> Result<(), JsErrorBox> {
         return Ok(());
     }
     Err(JsErrorBox::range_error(format!(
-        "an extension can have {WORKERS} workers at a time; end one before you start another"
+        "an extension can have at most {WORKERS} workers at a time; terminate one before you start another"
     )))
 }

@@ -107,7 +107,7 @@ impl Outcome {
             Self::Blocked { by, reason } => {
                 let name = by.split_once(':').map_or(by.as_str(), |(_, name)| name).to_owned();
                 let error = CliError::new(format!("{by} blocked the prompt: {reason}"));
-                Some(error.hint(format!("tenon ext inspect {name} says more about it")))
+                Some(error.hint(format!("run `tenon ext inspect {name}` for details")))
             }
             Self::Refused(reason) if reason == REFUSAL => Some(
                 CliError::new("the agent refused to answer").hint("say it in another way, or less"),
