@@ -257,7 +257,8 @@ export async function walk({ begin, from, to }) {
       if (isSkipped(path) || key === "constructor") continue;
       for (const method of [entry.value, entry.get, entry.set]) {
         if (typeof method !== "function" || language.has(method)) continue;
-        begin(chosen.length, path);
+        // If the process ends here, the next call begins behind what made the instances.
+        begin(Math.min(to, chosen.length) - 1, path);
         await callAll({ path, value: method }, ones);
       }
     }
