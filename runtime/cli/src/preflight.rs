@@ -41,8 +41,9 @@ pub fn check(has_agent: bool) -> Result<(), CliError> {
         .hint("raise the limit of open files: ulimit -n 1024")
     })?;
     UnixStream::pair().map_err(|error| {
-        CliError::new(format!("the system refuses a pair of sockets: {error}"))
-            .hint("check whether a seccomp filter, for example of a container, forbids `socketpair`")
+        CliError::new(format!("the system refuses a pair of sockets: {error}")).hint(
+            "check whether a seccomp filter, for example of a container, forbids `socketpair`",
+        )
     })?;
     let needed = if has_agent { THREADS + AGENT_THREADS } else { THREADS };
     threads(needed).map_err(|(had, error)| {

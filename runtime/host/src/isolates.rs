@@ -158,7 +158,10 @@ impl ZygoteConnector {
         }
         let failed_boots = place.as_ref().map_or(0, |dead| dead.failed_boots());
         let made = Zygote::connect(&self.program, self.folder.as_deref(), failed_boots);
-        let refused = made.as_ref().err().map(|error| format!("the zygote process cannot be started: {error}"));
+        let refused = made
+            .as_ref()
+            .err()
+            .map(|error| format!("the zygote process cannot be started: {error}"));
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
         let zygote = made?;
         *place = Some(zygote.clone());

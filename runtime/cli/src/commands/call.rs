@@ -81,8 +81,8 @@ fn explain(error: CallError, session: &Session) -> CliError {
     }
     let idle = workspace::missing(session, &[Status::Failed, Status::Untrusted, Status::Disabled]);
     if !idle.is_empty() {
-        described =
-            described.hint(format!("not loaded: {}; run `tenon ext list` for details", idle.join(", ")));
+        described = described
+            .hint(format!("not loaded: {}; run `tenon ext list` for details", idle.join(", ")));
     }
     described
 }

@@ -234,7 +234,8 @@ impl Session {
             Ok(known) => known,
             // Whoever can damage what was written down must not gain by it.
             Err(error) => {
-                let message = format!("whether it waits for your approval cannot be determined: {error}");
+                let message =
+                    format!("whether it waits for your approval cannot be determined: {error}");
                 let obstacle = Obstacle::new(Status::Untrusted, message, None);
                 return (Some(Obstacle { held: Some(String::new()), ..obstacle }), false);
             }
