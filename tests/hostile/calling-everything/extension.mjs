@@ -5,9 +5,6 @@ import { walk } from "./walk.mjs";
 /** Fewer would mean that the walk does not find what it looks for. */
 const FEWEST = 2500;
 
-/** Functions for one call of the tool: all of them take minutes on a slow engine. */
-const AT_ONCE = 200;
-
 // What the walk makes of the modules must not change how it says where it is.
 const { openSync, readFileSync, writeSync, closeSync } = fs;
 const { log } = console;
@@ -24,11 +21,10 @@ await joinSession({
       // It goes on behind the function at which it was ended: by a limit, or an error that nobody could catch.
       const lines = readFileSync("place", "utf8").split("\n");
       const from = Number.parseInt(lines.at(-2) ?? "-1", 10) + 1;
-      const to = from + AT_ONCE;
-      const total = await walk({ from, to, begin: (index, path) => writeSync(place, `${index} ${path}\n`) });
+      const total = await walk({ from, to: Infinity, begin: (index, path) => writeSync(place, `${index} ${path}\n`) });
       closeSync(place);
       if (total < FEWEST) throw new Error(`broke: ${total} functions are all that was found`);
-      if (to >= total) log("walked to the end");
+      log("walked to the end");
       return "held";
     },
   }],

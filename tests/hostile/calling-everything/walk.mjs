@@ -257,8 +257,7 @@ export async function walk({ begin, from, to }) {
       if (isSkipped(path) || key === "constructor") continue;
       for (const method of [entry.value, entry.get, entry.set]) {
         if (typeof method !== "function" || language.has(method)) continue;
-        // If the process ends here, the next call begins behind what made the instances.
-        begin(Math.min(to, chosen.length) - 1, path);
+        begin(chosen.length, path);
         await callAll({ path, value: method }, ones);
       }
     }
