@@ -1,4 +1,4 @@
-//! What the user has configured about coding agents: `[agents.NAME]` and `default-agent` in `config.toml`.
+//! The user's configuration of coding agents: `[agents.NAME]` and `default-agent` in `config.toml`.
 //!
 //! These are the words of the file. What they mean for a program that is started is the business of whoever
 //! starts it.
@@ -26,7 +26,7 @@ pub const MAX_AGENT_NAME_BYTES: usize = 64;
 /// The name under which Tenon offers the extensions' tools to an agent.
 const OWN_SERVER: &str = "tenon";
 
-/// What the user has configured about agents.
+/// The user's configuration of agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentsConfig {
     /// By agent: what is different from the built-in agent of this name, or another agent.

@@ -144,7 +144,7 @@ Exits with 1 if something fails; warnings do not count.")]
     #[command(after_help = "Examples:
   tenon demo")]
     Demo,
-    /// Measure what extensions cost, beside one node process for each and the least there can be
+    /// Measure what extensions cost, compared with one Node process for each and with the least possible cost
     #[command(after_help = "Examples:
   tenon bench                             everything, in a few minutes; needs node and npm to compare
   tenon bench --save results              the same, with results/bench.html to look at
