@@ -29,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("control_groups::every_extension_has_its_own_and_none_remains", own),
         trial("control_groups::too_many_children_leave_nothing_behind", too_many),
+        trial("control_groups::what_a_killed_extension_has_detached_ends", killed),
         trial("control_groups::what_a_dead_zygote_leaves_is_removed", dead_zygote),
         trial("control_groups::memory_of_programs_that_it_starts_counts", memory),
         trial("control_groups::processes_whose_parents_have_ended_count", orphans),
@@ -111,6 +112,26 @@ async fn too_many() {
     assert!(said.contains("more than 3 child processes"), "{said}");
     let orphan = pids(&world.cwd().join("pids"))[0];
     until("the child that nobody knew of ends", || is_dead(orphan)).await;
+    world.close(session).await;
+}
+
+async fn killed() {
+    if here().is_none() {
+        return;
+    }
+    let world = World::new();
+    let orphan = shell("setsid sleep 1000 & echo $! >> pids");
+    let detach = format!(
+        "const shell = {orphan} await new Promise((resolve) => shell.on('close', resolve)); return 'ok';"
+    );
+    let tool = format!("{{ name: \"detach\", handler: async () => {{ {detach} }} }}");
+    world.extension("culprit", &with_tools("", &tool));
+    let session = world.open(world.options()).await;
+    assert_eq!(call(&session, "detach").await.unwrap().text_result_for_llm, "ok");
+    let orphan = pids(&world.cwd().join("pids"))[0];
+    assert!(!is_dead(orphan));
+    kill(info(&session, "culprit").unwrap().pid.unwrap(), "KILL").await;
+    until("the child that it has detached ends", || is_dead(orphan)).await;
     world.close(session).await;
 }
 

@@ -43,7 +43,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tenon_protocol::zygote::COMMAND;
-use tenon_protocol::zygote::EXIT_WITH_ALL;
 use tenon_protocol::zygote::GroupLimit;
 use tenon_protocol::zygote::IDLE_VARIABLE;
 use tenon_protocol::zygote::Order;
@@ -437,14 +436,15 @@ impl Process {
         }
     }
 
-    /// The process has ended. Ends the rest of its group if nothing of it may go on, and sees whether the group ended it.
+    /// The process has ended. Ends the rest of its group unless it has exited in order, and sees whether the group ended it.
     fn end_with_group(&mut self, status: i32) {
         let Some(group) = &self.group else { return };
         if libc::WIFSIGNALED(status) && self.limit.is_none() && group.ran_out_of_memory() {
             self.limit = Some(GroupLimit::Memory);
         }
-        if libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == EXIT_WITH_ALL {
-            // Without the group nobody finds processes whose parents have ended.
+        if status != 0 {
+            // It was killed, it crashed, or nothing may outlive it. Without the group nobody finds processes whose
+            // parents have ended.
             let _ = group.kill();
         }
     }

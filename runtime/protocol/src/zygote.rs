@@ -44,7 +44,8 @@ pub enum GroupLimit {
     Tasks,
 }
 
-/// A process exits with this code when nothing that it has started may outlive it, detached or not.
+/// A process exits with this code when nothing that it has started may outlive it, detached or not. What an extension
+/// has detached goes on only if its process has exited with zero.
 pub const EXIT_WITH_ALL: i32 = 99;
 
 /// From the zygote to a session.
