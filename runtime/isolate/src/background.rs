@@ -3,6 +3,8 @@
 
 use std::future::Future;
 use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use tokio::runtime::Handle;
 
@@ -15,12 +17,18 @@ static LOOP: LazyLock<Option<Handle>> = LazyLock::new(|| {
     Some(handle)
 });
 
-/// Whether there may be no such thread: in a zygote, whose forks would not have it.
+/// Whether this process is a zygote that has not forked: its forks would not have the thread.
+static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether there may be no such thread, and nothing may be left for later: in a zygote, not in a fork of one.
 pub fn is_forbidden() -> bool {
-    #[cfg(target_os = "linux")]
-    return crate::zygote::is_zygote();
-    #[cfg(not(target_os = "linux"))]
-    false
+    IS_FORBIDDEN.load(Relaxed)
+}
+
+/// Says whether there may be no such thread.
+#[cfg(target_os = "linux")]
+pub fn forbid(forbidden: bool) {
+    IS_FORBIDDEN.store(forbidden, Relaxed);
 }
 
 /// Runs a task on the background thread. Without one, nothing happens.

@@ -27,12 +27,10 @@ use tokio::sync::oneshot;
 use tokio::sync::watch;
 
 use crate::children;
+use crate::claim::Claim;
 use crate::floor::thread_cpu_time;
 use crate::heap;
 use crate::interrupt;
-use crate::launcher::Claim;
-use crate::launcher::Launcher;
-use crate::launcher::Outbox;
 use crate::limits::MEASURE_INTERVAL;
 use crate::message::CallId;
 use crate::message::CallKind;
@@ -41,11 +39,12 @@ use crate::message::FromIsolate;
 use crate::message::LoadSpec;
 use crate::message::ReadyReport;
 use crate::message::ToIsolate;
+use crate::outbox::Outbox;
 use crate::permissions;
 use crate::permissions::GuardedFs;
 use crate::programs::Programs;
 use crate::script_error;
-use crate::thread::Terminator;
+use crate::terminator::Terminator;
 use crate::watchdog::TurnFlag;
 use crate::worker::Worker;
 use crate::working_directory;
@@ -89,7 +88,7 @@ pub async fn serve(
         inbox: claim.inbox,
         outbox,
         terminator,
-        launcher: claim.launcher,
+        on_ready: claim.on_ready,
         spec: claim.spec,
         started,
         joined: Joined::No,
@@ -227,7 +226,7 @@ struct Driver<'a> {
     outbox: &'a Outbox,
     terminator: &'a Terminator,
     turns: &'a TurnFlag,
-    launcher: Launcher,
+    on_ready: Option<Box<dyn FnOnce() + Send>>,
     spec: LoadSpec,
     started: Started,
     joined: Joined,
@@ -402,7 +401,9 @@ impl Driver<'_> {
             // is asked, or at the next interval.
             #[cfg(feature = "v8")]
             self.measure(Duration::ZERO);
-            self.launcher.refill();
+            if let Some(on_ready) = self.on_ready.take() {
+                on_ready();
+            }
         } else {
             self.joined = Joined::Yes(turns + 1);
             cx.waker().wake_by_ref();

@@ -1,5 +1,16 @@
 //! Which engine is compiled in, and its one-time initialisation.
 
+#[cfg(all(target_os = "linux", feature = "quickjs"))]
+mod entropy;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+mod foreground;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+mod heap_addresses;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+mod late_threads;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+mod virtual_table;
+
 use std::sync::Once;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::AtomicBool;
@@ -10,6 +21,11 @@ use deno_core::JsRuntime;
 use deno_core::v8;
 use tenon_protocol::engine::EngineInfo;
 use tenon_protocol::message::EngineName;
+
+#[cfg(all(target_os = "linux", feature = "v8"))]
+pub use foreground::Foreground;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+use foreground::ForegroundPlatform;
 
 #[cfg(feature = "v8")]
 use crate::limits::WASM_MAX_PAGES;
@@ -97,11 +113,6 @@ pub fn init_for_forks() {
 
 #[cfg(all(target_os = "linux", feature = "v8"))]
 fn init_forkable_platform() {
-    use crate::zygote::ForegroundPlatform;
-    use crate::zygote::heap_addresses;
-    use crate::zygote::late_threads;
-    use crate::zygote::virtual_table;
-
     // Without threads of ours V8 must not hand out work at all: nobody would do it after the fork. Flags stay open
     // to change because the seed of `Math.random` is one, and is set after the fork.
     let is_known = virtual_table::is_known();
@@ -123,7 +134,7 @@ fn init_forkable_platform() {
 
 #[cfg(all(target_os = "linux", feature = "quickjs"))]
 fn init_forkable_platform() {
-    v8::V8::set_entropy_source(crate::zygote::entropy::fill);
+    v8::V8::set_entropy_source(entropy::fill);
     JsRuntime::init_platform(None);
 }
 
@@ -131,7 +142,7 @@ fn init_forkable_platform() {
 /// script runs next. Else every fork would do it again, and need threads for it.
 #[cfg(all(target_os = "linux", feature = "v8"))]
 pub fn finish_compiling(runtime: &mut JsRuntime) {
-    while crate::zygote::late_threads::run_now() {
+    while late_threads::run_now() {
         // It cannot fail; if it did, the first script of the extension would do the same.
         let _ = runtime.execute_script("ext:tenon/fork.js", "(() => {})()");
     }
@@ -153,10 +164,10 @@ pub fn renew_after_fork(runtime: &mut JsRuntime) {
     // The context takes its seed now. Worker threads must not take the same.
     let _ = runtime.execute_script("ext:tenon/fork.js", "Math.random()");
     v8::V8::set_flags_from_string("--random-seed=0");
-    crate::zygote::foreground::resume();
+    foreground::resume();
 }
 
-/// Makes a forked instance differ from its siblings where it must: QuickJS asks [`crate::zygote::entropy`], which
+/// Makes a forked instance differ from its siblings where it must: QuickJS asks [`entropy`], which
 /// notices the fork by itself.
 #[cfg(all(target_os = "linux", feature = "quickjs"))]
 pub fn renew_after_fork(_runtime: &mut JsRuntime) {}

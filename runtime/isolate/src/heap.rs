@@ -7,7 +7,7 @@ use crate::limits;
 use crate::limits::HEAP_UNWIND_BYTES;
 use crate::memory::Allotment;
 use crate::terminator::HEAP_LIMIT;
-use crate::thread::Terminator;
+use crate::terminator::Terminator;
 
 /// Terminates the isolate when its heap is full, instead of the process.
 ///

@@ -1,10 +1,8 @@
 //! Starting isolates, and keeping one warm.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
-use std::sync::OnceLock;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -18,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+use crate::claim::Claim;
 use crate::engine::EngineError;
 use crate::limits::HEAP_BYTES;
 use crate::limits::STARVED_GRACE;
@@ -27,43 +26,10 @@ use crate::message::FromIsolate;
 use crate::message::IsolateUsage;
 use crate::message::LoadSpec;
 use crate::message::ToIsolate;
+use crate::outbox::Outbox;
+use crate::terminator::Terminator;
 use crate::thread;
 use crate::thread::Seat;
-use crate::thread::Terminator;
-
-/// Where an isolate's messages go. Empty until the isolate has an extension; what is sent before
-/// that is dropped.
-#[derive(Clone, Default)]
-pub struct Outbox(Arc<OnceLock<Receive>>);
-
-impl Outbox {
-    pub(crate) fn connect(&self, send: Receive) {
-        // Connected once, when the isolate is claimed; a second claim cannot happen.
-        let _ = self.0.set(send);
-    }
-
-    pub(crate) fn send(&self, message: FromIsolate) {
-        if let Some(send) = self.0.get() {
-            send(message);
-        }
-    }
-}
-
-/// A task of the isolate's own event loop that fills its inbox from somewhere else.
-pub type Feed = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// What turns a waiting isolate into an extension's.
-pub(crate) struct Claim {
-    pub spec: LoadSpec,
-    pub inbox: mpsc::UnboundedReceiver<ToIsolate>,
-    pub feed: Option<Feed>,
-    /// Whether the process is the extension's own.
-    pub is_alone: bool,
-    /// What the kernel enforces of the grant: nothing in a process that is not the extension's own.
-    pub layers: Layers,
-    pub from_spare: bool,
-    pub launcher: Launcher,
-}
 
 /// An isolate that waits.
 struct Waiting {
@@ -116,9 +82,16 @@ impl Launcher {
         let (inbox_sender, inbox) = mpsc::unbounded_channel();
         waiting.outbox.connect(send);
         let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
-        let (launcher, is_alone) = (self.clone(), false);
-        let layers = Layers::default();
-        let claim = Claim { spec, inbox, feed: None, is_alone, layers, from_spare, launcher };
+        let launcher = self.clone();
+        let claim = Claim {
+            spec,
+            inbox,
+            feed: None,
+            is_alone: false,
+            layers: Layers::default(),
+            from_spare,
+            on_ready: Some(Box::new(move || launcher.refill())),
+        };
         // The thread waits for nothing else; should it have died, `ended` says so.
         let _ = waiting.claim.send(claim);
         Ok(Isolate {

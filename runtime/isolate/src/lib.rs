@@ -19,7 +19,9 @@
 //! ```
 
 mod background;
+mod bootstrap;
 mod children;
+mod claim;
 mod code_cache;
 mod driver;
 mod embedded;
@@ -32,6 +34,7 @@ pub mod limits;
 mod log_rate;
 mod memory;
 mod modules;
+mod outbox;
 mod permissions;
 mod programs;
 mod script_error;

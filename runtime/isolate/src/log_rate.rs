@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use crate::background;
-use crate::launcher::Outbox;
 use crate::limits;
 use crate::limits::LOG_BURST_LINES;
 use crate::limits::LOG_FLOOD_LINES;
@@ -21,7 +20,8 @@ use crate::message::Breach;
 use crate::message::FromIsolate;
 use crate::message::LogLevel;
 use crate::message::LogRecord;
-use crate::thread::Terminator;
+use crate::outbox::Outbox;
+use crate::terminator::Terminator;
 
 /// What becomes of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,18 +23,19 @@ use crate::children;
 use crate::floor::CpuClock;
 use crate::interrupt;
 use crate::interrupt::Memory;
-use crate::launcher::Outbox;
 use crate::limits;
 use crate::message::Breach;
 use crate::message::EndReason;
 use crate::message::FromIsolate;
 use crate::message::IsolateLimits;
 use crate::message::IsolateUsage;
+use crate::outbox::Outbox;
 use crate::watchdog;
 use crate::watchdog::Heartbeat;
 use crate::watchdog::Signs;
 use crate::watchdog::TurnFlag;
 use crate::watchdog::Watch;
+use crate::watchdog::Watched;
 
 /// Ends JavaScript from outside, whatever it is doing. Clones are of the same isolate.
 #[derive(Clone, Default)]
@@ -443,7 +444,13 @@ impl Terminator {
         let watch = self.limits().map(|limits| {
             let heartbeat = Arc::new(Heartbeat::default());
             tokio::spawn(heartbeat.clone().answer());
-            watchdog::watch(self, thread, clock.clone(), Signs::Answers(heartbeat), limits)
+            watchdog::watch(
+                Box::new(self.clone()),
+                thread,
+                clock.clone(),
+                Signs::Answers(heartbeat),
+                limits,
+            )
         });
         WorkerSeat { terminator: self.clone(), thread, clock, _watch: watch }
     }
@@ -455,7 +462,7 @@ impl Terminator {
         let _ = self.0.limits.set(limits);
         let clock = self.0.clock.get()?.clone();
         let thread = children::current_thread();
-        Some(watchdog::watch(self, thread, clock, Signs::Turns(turns), limits))
+        Some(watchdog::watch(Box::new(self.clone()), thread, clock, Signs::Turns(turns), limits))
     }
 
     /// The process is the extension's own, so that all its memory counts.
@@ -582,6 +589,24 @@ impl Place {
 
     fn stop_scripts(&self) {
         self.handle.terminate_execution();
+    }
+}
+
+impl Watched for Terminator {
+    fn breach_on(&self, thread: i32, breach: Breach) {
+        Self::breach_on(self, thread, breach);
+    }
+
+    fn measure(&self, thread: i32) {
+        Self::measure(self, thread);
+    }
+
+    fn is_alone(&self) -> bool {
+        Self::is_alone(self)
+    }
+
+    fn count_children(&self, most: usize) -> usize {
+        Self::count_children(self, most)
     }
 }
 

@@ -7,14 +7,14 @@ use std::sync::PoisonError;
 use tokio::sync::oneshot;
 use tokio::sync::watch;
 
+use crate::claim::Claim;
 use crate::driver;
 use crate::engine::EngineError;
-use crate::launcher::Claim;
-use crate::launcher::Outbox;
 use crate::limits;
 use crate::message::EndReason;
 use crate::message::FromIsolate;
-pub use crate::terminator::Terminator;
+use crate::outbox::Outbox;
+use crate::terminator::Terminator;
 use crate::worker;
 
 /// What a new thread is given.

@@ -30,7 +30,6 @@ use crate::limits::WATCH_INTERVAL;
 use crate::memory;
 use crate::message::Breach;
 use crate::message::IsolateLimits;
-use crate::thread::Terminator;
 
 /// Counts the turns of an event loop: odd while one is going on, even at rest. Only the isolate's thread
 /// writes; anybody may read.
@@ -97,6 +96,21 @@ impl Heartbeat {
     }
 }
 
+/// What is done about the extension whose event loop is watched.
+pub trait Watched: Send {
+    /// Ends the extension for a limit that the given thread has reached.
+    fn breach_on(&self, thread: i32, breach: Breach);
+
+    /// Has the given thread measure its memory.
+    fn measure(&self, thread: i32);
+
+    /// Whether the process is the extension's own.
+    fn is_alone(&self) -> bool;
+
+    /// How many child processes it has, counted up to one more than the given number.
+    fn count_children(&self, most: usize) -> usize;
+}
+
 /// How an event loop shows that it turns.
 pub enum Signs {
     /// It counts its turns: the extension's own.
@@ -115,7 +129,7 @@ const WORTH_LOOKING: Duration = Duration::from_millis(2);
 /// One event loop that is watched.
 struct Subject {
     id: u64,
-    terminator: Terminator,
+    extension: Box<dyn Watched>,
     thread: i32,
     clock: Arc<CpuClock>,
     signs: Signs,
@@ -209,10 +223,10 @@ impl Subject {
         let allowed = Duration::from_millis(self.limits.cpu_ms);
         let used = self.clock.read().saturating_sub(self.cpu);
         if used >= allowed {
-            self.terminator.breach_on(self.thread, self.cpu_breach());
+            self.extension.breach_on(self.thread, self.cpu_breach());
         } else if cfg!(feature = "v8") {
             // What is outside QuickJS's heap is not counted, and measuring it takes long.
-            self.terminator.measure(self.thread);
+            self.extension.measure(self.thread);
         }
     }
 
@@ -232,19 +246,19 @@ impl Subject {
     /// All memory of the process, where it is the extension's alone.
     fn judge_memory(&self) {
         let most = self.limits.memory_bytes;
-        if self.terminator.is_alone() && memory::resident_bytes() > most {
+        if self.extension.is_alone() && memory::resident_bytes() > most {
             let megabytes = most / (1024 * 1024);
             let allowed = format!("the memory of its process reached the limit of {megabytes} MB");
-            self.terminator.breach_on(self.thread, limits::breach(MEMORY_LIMIT, allowed));
+            self.extension.breach_on(self.thread, limits::breach(MEMORY_LIMIT, allowed));
         }
     }
 
     fn judge_children(&mut self) {
         let most = self.limits.children;
-        self.children = self.terminator.count_children(most);
+        self.children = self.extension.count_children(most);
         if self.children > most {
             let allowed = format!("it had more than {most} child processes");
-            self.terminator.breach_on(self.thread, limits::breach(CHILDREN_LIMIT, allowed));
+            self.extension.breach_on(self.thread, limits::breach(CHILDREN_LIMIT, allowed));
         }
     }
 }
@@ -259,15 +273,15 @@ fn show_time(milliseconds: u64) -> String {
 }
 
 /// Everything that is watched.
-struct Watched {
+struct Subjects {
     subjects: Vec<Subject>,
     next_id: u64,
     /// Whether the watcher's task exists; it ends when nothing is left to watch.
     is_running: bool,
 }
 
-static WATCHED: Mutex<Watched> =
-    Mutex::new(Watched { subjects: Vec::new(), next_id: 0, is_running: false });
+static WATCHED: Mutex<Subjects> =
+    Mutex::new(Subjects { subjects: Vec::new(), next_id: 0, is_running: false });
 
 /// An event loop is watched until this is dropped.
 pub struct Watch(u64);
@@ -282,7 +296,7 @@ impl Drop for Watch {
 
 /// Watches the event loop of the thread with the given number and clock.
 pub fn watch(
-    terminator: &Terminator,
+    extension: Box<dyn Watched>,
     thread: i32,
     clock: Arc<CpuClock>,
     signs: Signs,
@@ -293,11 +307,10 @@ pub fn watch(
     let id = watched.next_id;
     watched.next_id += 1;
     let (turn, cpu) = (0, clock.read());
-    let terminator = terminator.clone();
     let counted_at = None;
     watched.subjects.push(Subject {
         id,
-        terminator,
+        extension,
         thread,
         clock,
         signs,
@@ -350,7 +363,7 @@ async fn run() {
     }
 }
 
-impl Watched {
+impl Subjects {
     /// Says that the watcher sleeps, unless something has begun meanwhile.
     fn fall_asleep(&self) -> bool {
         if !self.subjects.iter().all(Subject::can_be_left) {
@@ -370,6 +383,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminator::Terminator;
 
     #[test]
     fn a_turn_is_odd_while_it_goes_on() {
@@ -401,7 +415,7 @@ mod tests {
         let flag = Arc::new(TurnFlag::default());
         let mut subject = Subject {
             id: 0,
-            terminator: Terminator::default(),
+            extension: Box::new(Terminator::default()),
             thread: 0,
             clock: Arc::new(CpuClock::of_this_thread()),
             signs: Signs::Turns(flag.clone()),

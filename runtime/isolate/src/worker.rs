@@ -20,7 +20,6 @@ use deno_resolver::npm::DenoInNpmPackageChecker;
 use deno_resolver::npm::NpmResolver;
 use deno_runtime as rt;
 use rt::BootstrapOptions;
-use rt::FeatureChecker;
 use rt::deno_io::Stdio;
 use rt::deno_os::ExitCode;
 use rt::ops;
@@ -32,26 +31,28 @@ use tenon_platform::ops::environment::ExtensionEnv;
 use tenon_platform::ops::signals::Signals;
 use tenon_platform::ops::workers::WorkerCount;
 
+use crate::bootstrap::bootstrap_options;
+use crate::bootstrap::feature_checker;
 use crate::embedded;
 #[cfg(all(target_os = "linux", feature = "v8"))]
 use crate::engine;
-use crate::launcher::Outbox;
+#[cfg(all(target_os = "linux", feature = "v8"))]
+use crate::engine::Foreground;
 use crate::log_rate::LogGate;
 use crate::memory::Allotment;
 use crate::memory::Buffers;
 use crate::modules::loader::ExtensionLoader;
 use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
+use crate::outbox::Outbox;
 use crate::permissions;
 use crate::permissions::GuardedFs;
 use crate::programs::Programs;
 use crate::stdio::Output;
-use crate::thread::Terminator;
+use crate::terminator::Terminator;
 use crate::worker_threads;
 use crate::worker_threads::Shared;
 use crate::worker_threads::Stores;
-#[cfg(all(target_os = "linux", feature = "v8"))]
-use crate::zygote::Foreground;
 
 /// The functions of `ext:tenon/platform.js` that the runtime calls.
 pub struct PlatformFunctions {
@@ -190,25 +191,6 @@ fn platform_extensions() -> Vec<Extension> {
         }
     }
     extensions
-}
-
-pub(crate) fn bootstrap_options() -> BootstrapOptions {
-    BootstrapOptions {
-        user_agent: concat!("Tenon/", env!("CARGO_PKG_VERSION")).to_owned(),
-        color_level: rt::colors::ColorLevel::None,
-        // Deno rewrites the arguments of child processes that run its own binary; a "standalone"
-        // program does not.
-        is_standalone: true,
-        ..BootstrapOptions::default()
-    }
-}
-
-/// Deno ends the process when a feature is used that was not switched on. Here they are on: what an
-/// extension may do is a matter of its permissions.
-pub(crate) fn feature_checker() -> Arc<FeatureChecker> {
-    let mut checker = FeatureChecker::default();
-    checker.set_exit_cb(Box::new(|_feature, _api| {}));
-    Arc::new(checker)
 }
 
 /// Gives every extension its state.

@@ -27,6 +27,8 @@ use tenon_platform::ops::signals::Signals;
 use tenon_platform::ops::tenon;
 use tenon_platform::ops::workers::WorkerCount;
 
+use crate::bootstrap::bootstrap_options;
+use crate::bootstrap::feature_checker;
 use crate::embedded;
 use crate::heap;
 #[cfg(feature = "v8")]
@@ -38,9 +40,7 @@ use crate::modules::loader::Home;
 use crate::modules::node::NodeServices;
 use crate::permissions::GuardedFs;
 use crate::programs::Programs;
-use crate::thread::Terminator;
-use crate::worker::bootstrap_options;
-use crate::worker::feature_checker;
+use crate::terminator::Terminator;
 
 /// What an extension and its workers have in common.
 #[derive(Clone)]
@@ -102,7 +102,7 @@ pub fn creator(shared: Shared) -> Arc<CreateWebWorkerCb> {
         heap::limit(runtime, bytes, allotment, &shared.terminator);
         #[cfg(all(target_os = "linux", feature = "v8"))]
         if crate::engine::is_made_for_forks() {
-            let foreground = crate::zygote::Foreground::of(worker.js_runtime.v8_isolate());
+            let foreground = crate::engine::Foreground::of(worker.js_runtime.v8_isolate());
             let event_loop = worker.js_runtime.op_state().borrow().waker.clone();
             // deno_runtime turns the worker's event loop on this thread, and this task beside it.
             tokio::spawn(std::future::poll_fn(move |cx| {

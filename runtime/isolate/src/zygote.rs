@@ -8,22 +8,12 @@ mod boot;
 mod child;
 mod confinement;
 mod connection;
-#[cfg(feature = "quickjs")]
-pub mod entropy;
-#[cfg(feature = "v8")]
-pub mod foreground;
 mod fork;
 #[cfg(feature = "v8")]
 mod fork_memory;
 mod full_heap;
-#[cfg(feature = "v8")]
-pub mod heap_addresses;
-#[cfg(feature = "v8")]
-pub mod late_threads;
 mod rehearsal;
 mod room;
-#[cfg(feature = "v8")]
-pub mod virtual_table;
 
 use std::fs::File;
 use std::io::Write;
@@ -38,8 +28,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use tenon_protocol::zygote::COMMAND;
@@ -52,13 +40,9 @@ use tenon_sandbox::control_groups::Group;
 use tenon_sandbox::control_groups::Groups;
 use tenon_sandbox::control_groups::TaskEvents;
 
+use crate::background;
 use crate::children;
 use connection::Connection;
-
-#[cfg(feature = "v8")]
-pub use foreground::Foreground;
-#[cfg(feature = "v8")]
-pub use foreground::ForegroundPlatform;
 
 /// How long the zygote outlives its last session. The next command then starts without booting an engine.
 const IDLE: Duration = Duration::from_secs(10);
@@ -69,14 +53,6 @@ const REAP_INTERVAL: Duration = Duration::from_millis(100);
 /// How many connections are refused in a row before something else gets its turn, so that who connects again and again holds
 /// up nobody.
 const REFUSED_AT_ONCE: usize = 16;
-
-/// Whether this process is a zygote that has not forked, where no thread may be started and nothing may be left pending.
-static IS_ZYGOTE: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process is a zygote, not a fork of one.
-pub fn is_zygote() -> bool {
-    IS_ZYGOTE.load(Relaxed)
-}
 
 /// Serves as zygote if that is what this process was started for: `PROGRAM zygote [SOCKET]`. Call it first thing in
 /// `main`. A fork of the zygote does not return from it either: it runs its extension and exits.
@@ -107,7 +83,7 @@ fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
     // limit nothing, extensions run all the same.
     let groups = Groups::prepare(session).ok();
     let listener = socket.and_then(|path| Listener::open(&path));
-    IS_ZYGOTE.store(true, Relaxed);
+    background::forbid(true);
     let booted = boot::boot()?;
     let mut zygote = Zygote {
         connections: vec![(0, Connection::new(starter)?)],
@@ -120,7 +96,7 @@ fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
     match zygote.run()? {
         Outcome::Idle => Ok(()),
         Outcome::Forked(files, group) => {
-            IS_ZYGOTE.store(false, Relaxed);
+            background::forbid(false);
             // The child closes the zygote's descriptors. Dropping its values would only copy shared pages.
             std::mem::forget(zygote);
             child::run(booted, files, group)

@@ -7,8 +7,8 @@ use std::os::fd::RawFd;
 
 use crate::driver;
 use crate::engine;
-use crate::launcher::Outbox;
 use crate::limits::HEAP_BYTES;
+use crate::outbox::Outbox;
 use crate::terminator::Terminator;
 use crate::worker;
 use crate::worker::Worker;

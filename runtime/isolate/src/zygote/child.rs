@@ -8,7 +8,6 @@ use std::os::fd::RawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use tenon_protocol::engine::Spare;
 use tenon_protocol::layers::ControlGroup;
 use tenon_protocol::layers::Layers;
 use tenon_protocol::limits::CHILDREN_LIMIT;
@@ -25,13 +24,12 @@ use tokio::sync::mpsc;
 
 use super::boot::Booted;
 use super::confinement;
+use crate::claim::Claim;
 use crate::driver;
 use crate::engine;
-use crate::launcher::Claim;
-use crate::launcher::Launcher;
-use crate::launcher::Outbox;
 use crate::limits;
 use crate::limits::HEAP_BYTES;
+use crate::outbox::Outbox;
 use crate::session_socket;
 use crate::session_socket::Sender;
 use crate::terminator::Terminator;
@@ -225,7 +223,7 @@ fn serve(
         is_alone: true,
         layers,
         from_spare: false,
-        launcher: Launcher::new(Spare::None),
+        on_ready: None,
     };
     let reason = runtime.block_on(driver::serve(&mut worker, claim, outbox, terminator));
     terminator.end_start();

@@ -49,7 +49,7 @@ fn post(isolate: usize, task: v8::Task) {
 }
 
 fn post_later(isolate: usize, task: v8::Task, delay: Duration) {
-    if super::is_zygote() {
+    if background::is_forbidden() {
         return lock(&DEFERRED).push((isolate, Instant::now() + delay, task));
     }
     background::spawn(async move {

@@ -109,7 +109,7 @@ extern "C" fn post_later(
 ) {
     let task = BackgroundTask(task);
     // Before the fork nobody can wait; sooner is better than never.
-    if super::is_zygote() {
+    if background::is_forbidden() {
         return enqueue(task);
     }
     background::spawn(async move {
@@ -121,7 +121,7 @@ extern "C" fn post_later(
 fn enqueue(task: BackgroundTask) {
     let mut pool = lock();
     pool.tasks.push_back(task);
-    if super::is_zygote() {
+    if background::is_forbidden() {
         return;
     }
     if pool.tasks.len() > pool.idle && pool.threads < ENGINE_THREADS {
