@@ -26,6 +26,7 @@ pub fn trials() -> Vec<Trial> {
         trial("proxy::the_mode_that_was_chosen_outlives_a_crash", chosen_mode),
         trial("proxy::a_resumed_session_has_its_commands_and_no_history", resumed),
         trial("proxy::prompts_with_more_than_text_pass_unchanged", blocks),
+        trial("proxy::its_log_says_what_happened_and_not_what_was_said", log),
     ]
 }
 
@@ -272,4 +273,31 @@ async fn blocks() {
     let said = client.said(&session);
     assert!(said.contains("file:///a.txt"), "{said}");
     assert!(client.end().await.success());
+}
+
+async fn log() {
+    let secret = "correct horse battery staple";
+    let workspace = Workspace::new().extension("greeter", GREETER).env("TENON_LOG", "trace");
+    let client = Client::with_demo(&workspace).await;
+    let session = client.open(&workspace).await;
+    let prompt = format!("@call greet {{\"who\":\"{secret}\"}}\n@say $last {secret}");
+    client.prompt(&session, &prompt).await.unwrap();
+    assert!(client.said(&session).contains(secret));
+    assert!(client.end().await.success());
+    let log = std::fs::read_to_string(workspace.home().join("logs/tenon-acp.log")).unwrap();
+    let spans = [
+        "request{method=session/prompt}",
+        "prompt{session=",
+        "agent{agent=demo}",
+        "call{tool=greet}",
+        "hook{hook=\"onUserPromptSubmitted\" extension=project:greeter}",
+        "process{extension=project:greeter",
+        "process{agent=true",
+    ];
+    for span in spans {
+        assert!(log.contains(span), "{span} is missing: {log}");
+    }
+    for said in [secret, "waved", "Greets"] {
+        assert!(!log.contains(said), "{said} is in the log: {log}");
+    }
 }

@@ -15,6 +15,9 @@ use signal_hook::low_level::signal_name;
 use tokio::process::Child;
 use tokio::sync::OnceCell;
 use tokio::sync::watch;
+use tracing::Instrument;
+use tracing::info;
+use tracing::info_span;
 
 use crate::guard;
 use crate::guard::LEFTOVER_GRACE;
@@ -75,7 +78,8 @@ impl AgentProcess {
         };
         let tail = stderr.tail();
         let (sender, ended) = watch::channel(None);
-        tokio::spawn(watch_over(child, reach.clone(), stderr, sender));
+        let span = info_span!("process", agent = true, pid = pid.as_raw_pid());
+        tokio::spawn(watch_over(child, reach.clone(), stderr, sender).instrument(span));
         Self(Arc::new(Inner { reach, ended, tail, stopped: OnceCell::new() }))
     }
 
@@ -208,6 +212,7 @@ async fn watch_over(
             }
         },
     };
+    info!(how, "the agent has ended");
     stderr.finished(LAST_WORDS_PATIENCE).await;
     ended.send_replace(Some(how));
 }

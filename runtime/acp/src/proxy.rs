@@ -266,6 +266,7 @@ impl Handler for Served {
         self.0.notified(&method, params).await;
     }
 
+    #[tracing::instrument(level = "debug", name = "request", skip_all, fields(method = %method))]
     async fn request(&self, method: String, params: Value) -> Result<Value, RpcError> {
         let proxy = &self.0;
         match &*method {

@@ -11,6 +11,7 @@ mod output;
 mod preflight;
 mod sanitise;
 mod terminal;
+mod trace;
 mod workspace;
 
 use std::process::ExitCode;
@@ -54,6 +55,7 @@ pub unsafe fn main(engine: Engine) -> ExitCode {
         (engine.init)();
     }
     let outcome = prepare(&args).and_then(|runtime| runtime.block_on(run(args)));
+    trace::finish();
     outcome.unwrap_or_else(|error| {
         error.print();
         ExitCode::FAILURE
@@ -63,6 +65,7 @@ pub unsafe fn main(engine: Engine) -> ExitCode {
 /// What every command needs: limits that leave it room, standard output, and an event loop.
 fn prepare(args: &Args) -> Result<tokio::runtime::Runtime, CliError> {
     preflight::check(args.starts_an_agent())?;
+    trace::start(args)?;
     output::claim_stdout()
         .map_err(|error| CliError::new(format!("standard output cannot be set up: {error}")))?;
     preflight::event_loop()

@@ -16,6 +16,8 @@ use serde_json::json;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::ScriptError;
+use tracing::Instrument;
+use tracing::debug_span;
 
 use crate::events::Bus;
 use crate::extensions::CallFailure;
@@ -179,9 +181,11 @@ impl Runner<'_> {
         self.bus.emit("hook.start", start.into());
         let mut unfinished = Unfinished { bus: self.bus, invocation: Some(invocation) };
         let asked = Instant::now();
+        let span = debug_span!("hook", hook = hook.name(), extension = %target.id);
         let answer = self
             .extensions
             .call_within(&target.peer, CallKind::Hook, target.deadline, payload)
+            .instrument(span)
             .await;
         self.extensions.count(&target.peer.key, asked.elapsed(), answer.is_err());
         if let Some(mut end) = unfinished.invocation.take() {

@@ -87,6 +87,11 @@ impl LogFiles {
         self.0.folder.join(format!("{scope}-{safe}{mark}.log"))
     }
 
+    /// The file of a log that is the program's own. No extension's log has such a name: those begin with a scope.
+    pub fn file_of_program(&self, name: &str) -> PathBuf {
+        self.0.folder.join(format!("{name}.log"))
+    }
+
     /// Sends a line to a file that [`Self::file_for`] named. This neither waits nor fails: if too many
     /// lines wait, this one is dropped, and the file will say how many were.
     pub fn write(&self, file: &Path, line: &LogLine) {

@@ -388,6 +388,22 @@ pub enum EndReason {
     },
 }
 
+impl EndReason {
+    /// Which of them it is, in a word and without what the extension said.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Script(_) => "script error",
+            Self::Exited { .. } => "exited",
+            Self::NoJoin { .. } => "did not join",
+            Self::Terminated { .. } => "terminated",
+            Self::Limit(_) => "limit",
+            Self::ProcessDied { .. } => "process died",
+            Self::Setup { .. } => "set-up failed",
+        }
+    }
+}
+
 /// A limit that was reached.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Breach {

@@ -20,6 +20,7 @@ use crate::rpc::RpcError;
 
 impl Bridge {
     /// Has the agent work on a prompt to its end.
+    #[tracing::instrument(level = "info", name = "agent", skip_all, fields(agent = %self.definition.name))]
     pub(super) async fn work_on(
         &self,
         turn: Arc<Turn>,

@@ -289,6 +289,7 @@ impl Shared {
 
     /// Calls a tool. If the list of tools changes meanwhile, the answer waits for clients to list it again,
     /// so that the next thing a model is asked is asked with the new list.
+    #[tracing::instrument(level = "debug", name = "mcp_call", skip_all, fields(tool = name))]
     async fn call(&self, name: &str, args: Value, meta: &Value) -> CallToolResult {
         let Some(session) = self.session.upgrade() else { return failed(SESSION_GONE) };
         let is_aborted = || self.aborted.load(Ordering::Acquire);

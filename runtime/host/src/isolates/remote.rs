@@ -36,6 +36,10 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::Notify;
 use tokio::sync::watch;
+use tracing::Span;
+use tracing::field::Empty;
+use tracing::info;
+use tracing::info_span;
 
 use super::incoming::End;
 use super::incoming::Incoming;
@@ -109,6 +113,7 @@ impl Remote {
         set_nonblocking(&errors)?;
         // The process must not block when nobody reads this pipe.
         set_nonblocking(&their_errors)?;
+        let span = info_span!("process", extension = %spec.id, pid = Empty);
         let limits = spec.limits;
         let stop_deadline = Duration::from_millis(limits.stop_deadline_ms);
         let link = Arc::new(Link { writer, queue: Mutex::default(), more: Notify::new() });
@@ -132,7 +137,7 @@ impl Remote {
             FromIsolate::Measured(usage) => drop(measured.usage.send_replace(usage)),
             message => receive(message),
         });
-        tokio::spawn(read(incoming.clone(), errors, process.clone(), link.clone(), end));
+        tokio::spawn(read(incoming.clone(), errors, process.clone(), link.clone(), end, span));
         Ok(Self { process, link, incoming, ended, stop_deadline })
     }
 
@@ -387,9 +392,11 @@ async fn read(
     process: Arc<Process>,
     link: Arc<Link>,
     end: watch::Sender<bool>,
+    span: Span,
 ) {
     let how = incoming.read().await;
     link.close();
+    span.record("pid", process.pid());
     let reason = match how {
         End::Said(reason) => {
             // Until the process has exited it holds its ports and files, which the load that follows may want. An
@@ -405,6 +412,7 @@ async fn read(
         End::Garbled(problem) => process.cause(Some(problem), errors).await,
         End::Closed => process.cause(None, errors).await,
     };
+    info!(parent: &span, reason = reason.name(), "the extension has ended");
     incoming.receive(FromIsolate::Ended(reason));
     end.send_replace(true);
 }

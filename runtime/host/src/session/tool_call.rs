@@ -188,6 +188,7 @@ impl Session {
     }
 
     /// The same for a turn that began after so many aborts.
+    #[tracing::instrument(level = "debug", name = "call", skip_all, fields(tool = %call.name))]
     pub(super) async fn call_tool_since(
         &self,
         call: ToolCall,

@@ -175,6 +175,7 @@ impl Session {
         })
     }
 
+    #[tracing::instrument(level = "info", name = "prompt", skip_all, fields(session = self.id(), message = %queued.id))]
     async fn turn(self, mut queued: Queued, aborts: u64) -> TurnEnd {
         let source = if self.facts().resumed { StartSource::Resume } else { StartSource::New };
         let begin = self.begin(source, Some(&queued.message.prompt));
