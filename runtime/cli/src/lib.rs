@@ -6,10 +6,6 @@ mod args;
 mod catalogue;
 mod commands;
 mod engine;
-mod error;
-mod output;
-mod preflight;
-mod sanitise;
 mod terminal;
 mod trace;
 mod workspace;
@@ -19,6 +15,10 @@ use std::process::ExitCode;
 use clap::Parser;
 #[cfg(target_os = "linux")]
 use rustix::process::DumpableBehavior;
+use tenon_console::error;
+use tenon_console::output;
+use tenon_console::preflight;
+use tenon_console::sanitise;
 
 use crate::args::Args;
 use crate::args::Command;
@@ -54,21 +54,14 @@ pub unsafe fn main(engine: Engine) -> ExitCode {
         // threads that descend from the one that initialised it.
         (engine.init)();
     }
-    let outcome = prepare(&args).and_then(|runtime| runtime.block_on(run(args)));
+    let outcome = preflight::prepare(args.starts_an_agent())
+        .and_then(|runtime| trace::start(&args).map(|()| runtime))
+        .and_then(|runtime| runtime.block_on(run(args)));
     trace::finish();
     outcome.unwrap_or_else(|error| {
         error.print();
         ExitCode::FAILURE
     })
-}
-
-/// What every command needs: limits that leave it room, standard output, and an event loop.
-fn prepare(args: &Args) -> Result<tokio::runtime::Runtime, CliError> {
-    preflight::check(args.starts_an_agent())?;
-    trace::start(args)?;
-    output::claim_stdout()
-        .map_err(|error| CliError::new(format!("standard output cannot be set up: {error}")))?;
-    preflight::event_loop()
 }
 
 async fn run(args: Args) -> Result<ExitCode, CliError> {

@@ -11,6 +11,7 @@ use tenon_host::session::EndReason;
 use tenon_protocol::message::LogLevel;
 
 use super::report::print_error;
+use super::report::status_style;
 use crate::args::Args;
 use crate::error::CliError;
 use crate::output;
@@ -19,7 +20,6 @@ use crate::output::CYAN;
 use crate::output::DIM;
 use crate::output::RED;
 use crate::output::YELLOW;
-use crate::output::status_style;
 use crate::sanitise::clean;
 use crate::workspace;
 

@@ -7,6 +7,7 @@ use tenon_host::ExtensionInfo;
 use tenon_host::session::EndReason;
 
 use super::report::print_error;
+use super::report::status_style;
 use crate::args::Args;
 use crate::error::CliError;
 use crate::output;
@@ -14,7 +15,6 @@ use crate::output::BOLD;
 use crate::output::DIM;
 use crate::output::Table;
 use crate::output::count;
-use crate::output::status_style;
 use crate::workspace;
 
 pub async fn run(args: &Args) -> Result<ExitCode, CliError> {

@@ -1,13 +1,26 @@
-//! An extension's error, as a person reads it.
+//! An extension's status and error, as a person reads them.
 
+use anstyle::Style;
 use tenon_host::LoadError;
+use tenon_host::Status;
 
 use crate::output;
 use crate::output::CYAN;
 use crate::output::DIM;
 use crate::output::GREEN;
 use crate::output::RED;
+use crate::output::YELLOW;
 use crate::sanitise::clean;
+
+/// How a status is shown.
+pub fn status_style(status: Status) -> Style {
+    match status {
+        Status::Running => GREEN,
+        Status::Failed => RED,
+        Status::Disabled => DIM,
+        Status::Starting | Status::Draining | Status::Untrusted | Status::Shadowed => YELLOW,
+    }
+}
 
 /// An error with its place and the line it points at.
 pub fn print_error(error: &LoadError, indent: &str) {

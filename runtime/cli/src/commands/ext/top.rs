@@ -19,6 +19,7 @@ use tenon_host::manage::ExtensionUsage;
 use tenon_host::session::EndReason;
 
 use self::keys::Keys;
+use super::report::status_style;
 use super::tell::heading;
 use crate::args::Args;
 use crate::error::CliError;
@@ -28,7 +29,6 @@ use crate::output::DIM;
 use crate::output::RED;
 use crate::output::Table;
 use crate::output::YELLOW;
-use crate::output::status_style;
 use crate::workspace;
 use crate::workspace::Workspace;
 

@@ -10,7 +10,10 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
+
 use crate::error::CliError;
+use crate::output;
 
 /// Threads and processes that a session with one extension has at least, beside the main thread: the event loop's, one for
 /// files, one for logs, the zygote's two, the extension's two to four. The limit counts them all.
@@ -32,8 +35,16 @@ const BLOCKING_THREADS: usize = 16;
 /// the event loop gives the work to that one, and panics if there is none.
 const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
+/// What every command needs: limits that leave it room, standard output, and an event loop.
+pub fn prepare(has_agent: bool) -> Result<Runtime, CliError> {
+    check(has_agent)?;
+    output::claim_stdout()
+        .map_err(|error| CliError::new(format!("standard output cannot be set up: {error}")))?;
+    event_loop()
+}
+
 /// Tries out whether the system gives what a command needs.
-pub fn check(has_agent: bool) -> Result<(), CliError> {
+fn check(has_agent: bool) -> Result<(), CliError> {
     descriptors().map_err(|(had, error)| {
         CliError::new(format!(
             "only {had} of the {DESCRIPTORS} files that tenon needs can be opened: {error}"
@@ -88,7 +99,7 @@ fn threads(needed: usize) -> Result<(), (usize, Error)> {
 }
 
 /// The program's event loop, with threads for blocking work that stay once they were needed.
-pub fn event_loop() -> Result<tokio::runtime::Runtime, CliError> {
+fn event_loop() -> Result<Runtime, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_THREADS)

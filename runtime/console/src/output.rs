@@ -11,16 +11,21 @@ use anstyle::AnsiColor;
 use anstyle::Style;
 use parking_lot::Mutex;
 use serde::Serialize;
-use tenon_host::Status;
 
 use crate::sanitise::escape_in_json;
 use crate::sanitise::keep_colours;
 
+/// Names and headings.
 pub const BOLD: Style = Style::new().bold();
+/// What matters less.
 pub const DIM: Style = Style::new().dimmed();
+/// Failures.
 pub const RED: Style = AnsiColor::Red.on_default().bold();
+/// What went well, and hints.
 pub const GREEN: Style = AnsiColor::Green.on_default().bold();
+/// Warnings.
 pub const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// Places.
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// Standard output, once it is ours alone.
@@ -152,16 +157,6 @@ pub fn stream_line(text: impl std::fmt::Display) -> bool {
 pub fn json(value: &impl Serialize) -> serde_json::Result<()> {
     line(escape_in_json(&serde_json::to_string_pretty(value)?));
     Ok(())
-}
-
-/// How a status is shown.
-pub fn status_style(status: Status) -> Style {
-    match status {
-        Status::Running => GREEN,
-        Status::Failed => RED,
-        Status::Disabled => DIM,
-        Status::Starting | Status::Draining | Status::Untrusted | Status::Shadowed => YELLOW,
-    }
 }
 
 /// One and many: `1 tool`, `2 tools`.
