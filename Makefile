@@ -9,7 +9,7 @@
 #   RUNS, LOAD           how often `make test-stress` runs the tests (10), beside how many busy processes (10)
 #   DURATION             how many seconds `make soak` takes, instead of 600
 #   OUT                  where `make bench` puts its page, instead of bench/ in the target folder
-#   ARGS                 more arguments for test, demo, bench and soak
+#   ARGS                 more arguments for test, demo, bench and soak; for bench also one question, such as 'reload --soak 1000'
 
 .DEFAULT_GOAL := help
 # The steps share one target folder, so side by side they would only wait for cargo's lock.

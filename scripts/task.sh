@@ -33,14 +33,21 @@ selection=(--locked --workspace ${features[@]+"${features[@]}"})
 export TENON_ENGINE=$engine
 export TENON_BIN="$CARGO_TARGET_DIR/$engine/tenon"
 
+# keep FILE NAME: the next build with the other engine replaces cargo's own copy.
+keep() {
+  mkdir -p "$(dirname "$2")"
+  ln -f "$1" "$2" 2>/dev/null || cp -f "$1" "$2"
+}
+
+# The same program for both engines, which measures the one that it is told.
+bench() { exec "$CARGO_TARGET_DIR/debug/tenon-bench" "$@" --tenon "$TENON_BIN"; }
+
 case $task in
   build)
     nice cargo build "${selection[@]}" --bins
     built="$CARGO_TARGET_DIR/debug/tenon"
     [ -x "$built" ] || die "cargo built no $built; is a target triple set in cargo's configuration?"
-    # The next build with the other engine replaces cargo's own copy.
-    mkdir -p "$(dirname "$TENON_BIN")"
-    ln -f "$built" "$TENON_BIN" 2>/dev/null || cp -f "$built" "$TENON_BIN"
+    keep "$built" "$TENON_BIN"
     if [ "$engine" = v8 ] && [ -n "${RUSTY_V8_ARCHIVE:-}" ]; then
       printf '%s\n' "$v8_version" "$RUSTY_V8_ARCHIVE" >"$v8_record"
     elif [ "$engine" = v8 ]; then
@@ -81,8 +88,20 @@ case $task in
     ;;
 
   demo) exec "$TENON_BIN" demo "$@" ;;
-  bench) exec "$TENON_BIN" bench --save "$(absolute "${OUT:-$CARGO_TARGET_DIR/bench}")" "$@" ;;
-  soak) exec "$TENON_BIN" bench soak --seconds "${DURATION:-600}" "$@" ;;
+  bench)
+    # Everything is saved as a page; the answer to one question (ARGS='reload --soak 1000') is not.
+    case ${1:-} in '' | -*) set -- --save "$(absolute "${OUT:-$CARGO_TARGET_DIR/bench}")" "$@" ;; esac
+    case $1 in
+      -* | start)
+        # It has the engine in it, so nothing but this builds it.
+        nice cargo build "${selection[@]}" --example tenon-in-process
+        keep "$CARGO_TARGET_DIR/debug/examples/tenon-in-process" "$(dirname "$TENON_BIN")/tenon-in-process"
+        set -- "$@" --in-process
+        ;;
+    esac
+    bench "$@"
+    ;;
+  soak) bench soak --seconds "${DURATION:-600}" "$@" ;;
 
   install)
     folder="${DESTDIR:-}$(absolute "${PREFIX:-$HOME/.local}")/bin"

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use tenon_tests::Workspace;
+use tenon_tests::tenon;
 
 fn cases(report: &Value) -> Vec<(&str, &str)> {
     let figures = report["figures"].as_array().unwrap();
@@ -14,11 +15,10 @@ fn cases(report: &Value) -> Vec<(&str, &str)> {
 #[test]
 fn the_suite_says_what_it_measured_and_what_not() {
     let workspace = Workspace::new();
-    let arguments = ["bench", "--no-node", "--repetitions", "1", "--only", "call,turn", "--json"];
-    let report = workspace.run(&arguments).json();
+    let arguments = ["--no-node", "--repetitions", "1", "--only", "call,turn", "--json"];
+    let report = workspace.bench(&tenon(), &arguments).json();
     let expected = [
         ("call", "Tenon"),
-        ("call", "Tenon, a thread in process"),
         ("call", "ping-pong of the same bytes"),
         ("hooks", "Tenon"),
         ("turn", "Tenon"),
@@ -31,7 +31,9 @@ fn the_suite_says_what_it_measured_and_what_not() {
         assert!(median > 0.0 && p95 >= median, "{figure}");
         assert_eq!(figure["times_less"], Value::Null, "there is nothing to compare with");
     }
-    assert!(report["missing"][0].as_str().unwrap().contains("--no-node"), "{report:#}");
+    for (missing, option) in ["--no-node", "--in-process"].into_iter().enumerate() {
+        assert!(report["missing"][missing].as_str().unwrap().contains(option), "{report:#}");
+    }
     assert_eq!(
         report["setting"]["engine"],
         workspace.run(&["--engine-info", "--json"]).json()["name"]
@@ -42,8 +44,8 @@ fn the_suite_says_what_it_measured_and_what_not() {
 fn the_suite_shows_how_costs_grow_and_saves_a_page() {
     let workspace = Workspace::new();
     let folder = workspace.cwd().join("results");
-    let arguments = ["bench", "--no-node", "--only", "growth", "--most", "10", "--save", "results"];
-    let run = workspace.run(&arguments);
+    let arguments = ["--no-node", "--only", "growth", "--most", "10", "--save", "results"];
+    let run = workspace.bench(&tenon(), &arguments);
     assert_eq!(run.code, 0, "{run:#?}");
     let report = std::fs::read_to_string(folder.join("bench.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -71,7 +73,7 @@ fn the_suite_shows_how_costs_grow_and_saves_a_page() {
 
 #[test]
 fn a_chapter_there_is_none_of_is_refused_before_anything_is_measured() {
-    let run = Workspace::new().run(&["bench", "--only", "nothing"]);
+    let run = Workspace::new().bench(&tenon(), &["--only", "nothing"]);
     assert_eq!(run.code, 2, "{run:#?}");
     assert!(
         run.stderr.contains("start, call, events, reload, turn, compute, sessions, growth"),
@@ -82,9 +84,8 @@ fn a_chapter_there_is_none_of_is_refused_before_anything_is_measured() {
 #[test]
 fn a_start_is_measured_through_the_zygote_and_in_processes() {
     let workspace = Workspace::new();
-    let arguments =
-        ["bench", "--no-node", "--repetitions", "1", "--only", "start,sessions", "--json"];
-    let report = workspace.run(&arguments).json();
+    let arguments = ["--no-node", "--repetitions", "1", "--only", "start,sessions", "--json"];
+    let report = workspace.bench(&tenon(), &arguments).json();
     let median = |chapter: &str, topic: &str, case: &str| {
         let figures = report["figures"].as_array().unwrap().iter();
         let mut found = figures

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use libtest_mimic::Failed;
 use libtest_mimic::Trial;
 use serde_json::Value;
 use serde_json::json;
+use tenon_bench::threads;
 use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
@@ -33,9 +36,24 @@ use tenon_host::session::Turn;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 use tenon_isolate::Launcher;
+use tenon_isolate::floor;
 use tenon_protocol::engine::Spare;
 
+/// The name under which this program is the one that `tenon-bench` compares processes with.
+const IN_PROCESS: &str = "tenon-in-process";
+
 fn main() -> ExitCode {
+    let name = std::env::args_os().next();
+    if name.as_deref().map(Path::new).and_then(Path::file_name) == Some(OsStr::new(IN_PROCESS)) {
+        let engine = threads::Engine {
+            init: tenon_isolate::init_engine,
+            launcher: |spare| Arc::new(Launcher::new(spare)),
+            bare_isolate: |idle| floor::bare_isolate(idle),
+            thread_cpu_time: floor::thread_cpu_time,
+        };
+        // SAFETY: there is one thread.
+        return unsafe { threads::main(engine) };
+    }
     // SAFETY: this is the first statement of the program; there is one thread.
     unsafe { std::env::set_var("EMBEDDING_TEST_TOKEN", "secret") };
     // Before libtest starts its threads.
@@ -53,6 +71,7 @@ fn main() -> ExitCode {
         test("an_agent_that_does_not_stop_is_not_listened_to_any_more", stubborn_agent),
         test("a_session_that_is_dropped_ends_its_extensions", dropped),
         test("a_session_can_end_while_the_person_is_asked_about_an_extension", ended_while_asking),
+        test("benchmarks_compare_processes_with_threads_of_a_program", benchmarks),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
@@ -388,4 +407,50 @@ async fn ended_while_asking() {
     session.end(EndReason::UserExit).await;
     loading.await.unwrap();
     assert_eq!(session.list()[0].status, Status::Failed);
+}
+
+async fn benchmarks() {
+    let folder = tempfile::tempdir().unwrap();
+    let tenon = folder.path().join("tenon");
+    symlink(tenon_tests::tenon(), &tenon).unwrap();
+    symlink(std::env::current_exe().unwrap(), folder.path().join(IN_PROCESS)).unwrap();
+    let workspace = tenon_tests::Workspace::new();
+    let bench = |what: &[&str]| {
+        let common: &[&str] = &["--in-process", "--no-node", "--json"];
+        workspace.bench(&tenon, &[what, common].concat()).json()
+    };
+    let names = |of: &Value, field: &str| -> Vec<String> {
+        let of = of.as_array().unwrap().iter();
+        of.map(|it| it[field].as_str().unwrap().to_owned()).collect()
+    };
+
+    let report = bench(&["--repetitions", "1", "--only", "call,compute"]);
+    let expected = [
+        "Tenon",
+        "Tenon, a thread in process",
+        "ping-pong of the same bytes",
+        "Tenon",
+        "Tenon",
+        "Tenon, a thread in process",
+    ];
+    assert_eq!(names(&report["figures"], "case"), expected);
+    for figure in report["figures"].as_array().unwrap() {
+        assert!(figure["median"].as_f64().unwrap() > 0.0, "{figure}");
+    }
+
+    let report = bench(&["start", "--count", "2"]);
+    let expected = [
+        "extension, five modules",
+        "the same in a sandbox",
+        "extension without imports",
+        "five modules, a thread in process",
+        "bare isolate, no platform",
+    ];
+    assert_eq!(names(&report["measurements"], "case"), expected);
+    for measured in report["measurements"].as_array().unwrap() {
+        assert_eq!(measured["count"], 2, "{measured}");
+        assert!(measured["ready_ms"].as_f64().unwrap() > 0.0, "{measured}");
+    }
+    let missing = report["missing"].as_array().unwrap();
+    assert_eq!(missing.len(), 1, "only the node processes: {missing:?}");
 }

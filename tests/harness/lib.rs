@@ -1,4 +1,4 @@
-//! Runs the `tenon` binary in throw-away workspaces.
+//! Runs the `tenon` binary, and `tenon-bench`, in throw-away workspaces.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up fails")]
 
@@ -19,8 +19,17 @@ pub fn tenon() -> PathBuf {
     if let Some(path) = std::env::var_os("TENON_BIN") {
         return path.into();
     }
+    beside_the_test("tenon")
+}
+
+/// The program that measures, for every engine the same: the one that cargo built beside this test.
+fn tenon_bench() -> PathBuf {
+    beside_the_test("tenon-bench")
+}
+
+fn beside_the_test(program: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test is a program");
-    test.ancestors().nth(2).expect("cargo's layout").join("tenon")
+    test.ancestors().nth(2).expect("cargo's layout").join(program)
 }
 
 /// The binary under test in a folder, for users who cannot reach it where it is. It may be the same file: its rights must
@@ -113,8 +122,15 @@ impl Workspace {
 
     /// The program with its arguments, not started yet. The workspace is trusted.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(tenon());
-        command.args(args).arg("--trust").current_dir(self.cwd()).env_clear();
+        let mut command = self.program(&tenon());
+        command.args(args).arg("--trust");
+        command
+    }
+
+    /// A program in the workspace, not started yet.
+    fn program(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.cwd()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.root.path()).env("TENON_HOME", self.home());
         // Nothing is to outlive a test.
@@ -127,6 +143,13 @@ impl Workspace {
     /// Runs the program to its end.
     pub fn run(&self, args: &[&str]) -> Run {
         Run::new(self.command(args).output().expect("the tenon binary runs"))
+    }
+
+    /// Measures a build of the program.
+    pub fn bench(&self, tenon: &Path, args: &[&str]) -> Run {
+        let mut command = self.program(&tenon_bench());
+        command.args(args).arg("--tenon").arg(tenon);
+        Run::new(command.output().expect("the tenon-bench binary runs"))
     }
 
     /// Calls a tool and returns its result object.

@@ -1,6 +1,5 @@
 //! The command line.
 
-pub mod bench;
 pub mod demo_agent;
 pub mod fronts;
 
@@ -11,8 +10,6 @@ use clap::Parser;
 use clap::Subcommand;
 use tenon_host::scaffold::Kind;
 
-use self::bench::BenchArgs;
-use self::bench::BenchCommand;
 use self::demo_agent::DemoAgentArgs;
 
 /// What `--version` prints after the name.
@@ -61,19 +58,6 @@ impl Args {
             self.command,
             Some(Command::Run(_) | Command::Chat(_) | Command::Acp(_) | Command::Demo)
         )
-    }
-
-    /// Whether this process itself runs JavaScript, instead of a process that it starts.
-    pub fn needs_engine(&self) -> bool {
-        match &self.command {
-            Some(Command::Bench(BenchArgs { command, suite })) => match command {
-                Some(BenchCommand::Start(start)) => start.single.is_some(),
-                Some(_) => false,
-                // It compares with isolates in this process.
-                None => suite.point.is_none(),
-            },
-            _ => false,
-        }
     }
 }
 
@@ -144,14 +128,6 @@ Exits with 1 if something fails; warnings do not count.")]
     #[command(after_help = "Examples:
   tenon demo")]
     Demo,
-    /// Measure what extensions cost, compared with one Node process for each and with the least possible cost
-    #[command(after_help = "Examples:
-  tenon bench                             everything, in a few minutes; needs node and npm to compare
-  tenon bench --save results              the same, with results/bench.html to look at
-  tenon bench --only call,events --json   some chapters
-  tenon bench --only growth --most 200    up to 200 extensions at once
-  tenon bench reload --soak 1000          one question in depth")]
-    Bench(BenchArgs),
     /// Fork a process for every extension of this user's sessions
     #[command(hide = true)]
     Zygote {

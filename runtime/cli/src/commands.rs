@@ -2,7 +2,6 @@
 
 pub mod acp;
 pub mod agents;
-pub mod bench;
 pub mod call;
 pub mod chat;
 pub mod demo;

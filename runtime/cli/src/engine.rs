@@ -1,11 +1,12 @@
 //! What the command line needs of the JavaScript engine.
 
 use std::process::ExitCode;
+#[cfg(not(target_os = "linux"))]
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use tenon_protocol::engine::EngineInfo;
+#[cfg(not(target_os = "linux"))]
 use tenon_protocol::engine::Spare;
 
 /// The engine that the binary was linked with.
@@ -13,16 +14,11 @@ use tenon_protocol::engine::Spare;
 pub struct Engine {
     /// Which engine it is.
     pub info: fn() -> EngineInfo,
-    /// Initialises it; to be called before any other thread exists.
-    pub init: fn(),
     /// Serves as zygote if that is what the process was started for.
     pub serve_if_asked: fn() -> Option<ExitCode>,
-    /// Starts isolates in this process.
+    /// Starts isolates in this process. On Linux they have processes of their own.
+    #[cfg(not(target_os = "linux"))]
     pub launcher: fn(Spare) -> Arc<dyn tenon_protocol::engine::Engine>,
-    /// Makes an engine instance without any platform, and keeps it while the function runs.
-    pub bare_isolate: fn(Box<dyn FnOnce()>),
-    /// CPU time of the calling thread.
-    pub thread_cpu_time: fn() -> Duration,
 }
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();
@@ -33,7 +29,8 @@ pub fn set(engine: Engine) {
     let _ = ENGINE.set(engine);
 }
 
-/// The engine, for what runs JavaScript in this process. `None` in unit tests, which link none.
+/// The engine, which runs JavaScript in this process. `None` in unit tests, which link none.
+#[cfg(not(target_os = "linux"))]
 pub fn get() -> Option<&'static Engine> {
     ENGINE.get()
 }

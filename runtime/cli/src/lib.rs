@@ -49,11 +49,6 @@ pub unsafe fn main(engine: Engine) -> ExitCode {
         // SAFETY: there is still one thread.
         return unsafe { commands::demo_agent::run(demo) };
     }
-    if args.needs_engine() {
-        // Before any other thread exists: some processors let the engine's memory be touched only by
-        // threads that descend from the one that initialised it.
-        (engine.init)();
-    }
     let outcome = preflight::prepare(args.starts_an_agent())
         .and_then(|runtime| trace::start(&args).map(|()| runtime))
         .and_then(|runtime| runtime.block_on(run(args)));
@@ -79,7 +74,6 @@ async fn run(args: Args) -> Result<ExitCode, CliError> {
         Some(Command::Sessions(command)) => commands::sessions::run(&args, command).await,
         Some(Command::Agents) => commands::agents::run(&args).await,
         Some(Command::Demo) => commands::demo::run(&args).await,
-        Some(Command::Bench(bench)) => commands::bench::run(&args, bench).await,
         Some(Command::Trust(trust)) => commands::trust::run(&args, trust).await,
         Some(Command::Doctor) => commands::doctor::run(&args).await,
         Some(Command::DemoAgent(_)) => {
