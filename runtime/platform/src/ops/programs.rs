@@ -38,12 +38,12 @@ pub fn op_tenon_start(
     #[string] folder: &str,
     #[string] path: &str,
 ) -> Result<(), JsErrorBox> {
-    let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() else { return Ok(()) };
-    supervisor.may_start_another()?;
-    match find(command, folder, path) {
-        Some(program) if supervisor.is_denied(&program) => Err(denied("run", command)),
-        _ => Ok(()),
+    if let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() {
+        supervisor.may_start_another()?;
     }
+    permit(state, "run", command, |supervisor| {
+        find(command, folder, path).is_some_and(|program| supervisor.is_denied(&program))
+    })
 }
 
 /// Asked when the system did not let a program be started: throws if the sandbox was the reason.
@@ -54,11 +54,9 @@ pub fn op_tenon_not_started(
     #[string] folder: &str,
     #[string] path: &str,
 ) -> Result<(), JsErrorBox> {
-    let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() else { return Ok(()) };
-    match find(command, folder, path) {
-        Some(program) if supervisor.refused_program(&program) => Err(denied("run", command)),
-        _ => Ok(()),
-    }
+    permit(state, "run", command, |supervisor| {
+        find(command, folder, path).is_some_and(|program| supervisor.refused_program(&program))
+    })
 }
 
 /// Asked when the system refused a socket: throws if the sandbox was the reason.
@@ -68,20 +66,25 @@ pub fn op_tenon_not_connected(
     #[string] address: &str,
     #[smi] port: u32,
 ) -> Result<(), JsErrorBox> {
-    let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() else { return Ok(()) };
-    let number = u16::try_from(port).unwrap_or_default();
-    if !supervisor.refused_socket(address, number) {
-        return Ok(());
-    }
-    Err(denied(
-        "net",
-        &if number == 0 { address.to_owned() } else { format!("{address}:{number}") },
-    ))
+    let port = u16::try_from(port).unwrap_or_default();
+    let target = if port == 0 { address.to_owned() } else { format!("{address}:{port}") };
+    permit(state, "net", &target, |supervisor| supervisor.refused_socket(address, port))
 }
 
-/// As Deno's own, so that it is explained in the same words.
-fn denied(permission: &str, target: &str) -> JsErrorBox {
-    JsErrorBox::new("NotCapable", format!("Requires {permission} access to \"{target}\""))
+/// Throws if the supervisor refuses. The error is as Deno's own, so that it is explained in the same words.
+fn permit(
+    state: &OpState,
+    permission: &str,
+    target: &str,
+    is_refused: impl FnOnce(&dyn Supervisor) -> bool,
+) -> Result<(), JsErrorBox> {
+    match state.try_borrow::<Supervision>() {
+        Some(Supervision(supervisor)) if is_refused(&**supervisor) => Err(JsErrorBox::new(
+            "NotCapable",
+            format!("Requires {permission} access to \"{target}\""),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The file that a command is, looked for as the system does.
