@@ -11,6 +11,7 @@ mod forks;
 mod handover;
 mod hostile;
 mod killing;
+mod leftovers;
 mod reload;
 mod results;
 mod storm;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         control_groups::trials(),
         forks::trials(),
         killing::trials(),
+        leftovers::trials(),
         supervision::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();

@@ -35,6 +35,9 @@ const RESTART_AFTER: Duration = Duration::from_millis(10);
 /// Limits of an extension that no test is about unless it sets them: a busy machine must not reach them.
 pub const GENEROUS: &str = "start-deadline-s = 600\nhook-deadline-ms = 600000\n";
 
+/// A user who has nothing, and not the one whose processes a test limits.
+const WITHOUT_GROUPS: u32 = 64_124;
+
 /// See the module.
 pub struct World {
     root: tempfile::TempDir,
@@ -135,6 +138,15 @@ impl World {
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         program
+    }
+
+    /// Has isolates where no control group can be made, as far as this test can arrange that: the hierarchy is the superuser's, and
+    /// they are another user's. Call it when the extensions are written, and configured.
+    pub fn without_groups(&mut self) {
+        // SAFETY: it only returns a number.
+        if unsafe { libc::geteuid() } == 0 {
+            self.isolates = Isolates::processes(self.as_user(WITHOUT_GROUPS), None);
+        }
     }
 
     /// Options for a session that tests need nothing special of.

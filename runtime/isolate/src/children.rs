@@ -2,6 +2,19 @@
 //!
 //! Node leaves them behind. Here an extension is reloaded many times in the life of one process, so
 //! what generation n started and did not detach is killed when n ends.
+//!
+//! An extension's own process adopts what its programs leave behind ([`adopt_orphans`]), so that a program whose parent has
+//! ended is still found here.
+
+#[cfg(target_os = "linux")]
+mod ended;
+
+#[cfg(target_os = "linux")]
+pub use ended::are_distinguishable;
+#[cfg(target_os = "linux")]
+pub use ended::has_ended;
+#[cfg(target_os = "linux")]
+pub use ended::reap_adopted;
 
 /// The operating system's identity of the calling thread, which forks for its extension.
 #[cfg(target_os = "linux")]
@@ -22,34 +35,63 @@ pub fn current_thread() -> i32 {
     NUMBER.with(|number| *number)
 }
 
-/// Counts the processes that threads have started, detached or not, with their descendants; no further than
-/// one above `most`. A process whose parent has ended is nobody's and is not found.
+/// Makes processes below this one its own children when their parents end, those of its first thread. Forks of this process
+/// do not inherit that. Whoever calls this has to reap them.
 #[cfg(target_os = "linux")]
-pub fn count(threads: &[i32], most: usize) -> usize {
+pub fn adopt_orphans() -> std::io::Result<()> {
+    // SAFETY: prctl takes integers here.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// How many processes an extension has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Those that run.
+    pub running: usize,
+    /// Those that have ended, and that nobody has waited for.
+    pub ended: usize,
+}
+
+/// Counts the processes that threads have started, detached or not, with their descendants; no further than
+/// one above `most`, or above [`MAX_ENDED_CHILDREN`](crate::limits::MAX_ENDED_CHILDREN) of those that have ended.
+#[cfg(target_os = "linux")]
+pub fn count(threads: &[i32], most: usize) -> Count {
     let own = std::process::id().cast_signed();
     let mut found: Vec<i32> = threads.iter().flat_map(|&thread| children_of(own, thread)).collect();
+    let mut count = Count::default();
     let mut next = 0;
-    while found.len() <= most
+    while count.running <= most
+        && count.ended <= crate::limits::MAX_ENDED_CHILDREN
         && let Some(&process) = found.get(next)
     {
-        found.extend(children_of_all_threads(process));
         next += 1;
+        if has_ended(process) {
+            count.ended += 1;
+        } else {
+            count.running += 1;
+            found.extend(children_of_all_threads(process));
+        }
     }
-    found.len().min(most + 1)
+    count
 }
 
 /// Only Linux says which thread started which process.
 #[cfg(not(target_os = "linux"))]
-pub fn count(_threads: &[i32], _most: usize) -> usize {
-    0
+pub fn count(_threads: &[i32], _most: usize) -> Count {
+    Count::default()
 }
 
 /// Kills the processes that a thread has started, with their descendants, except those that were
 /// started detached: they have a process group of their own and are meant to outlive us.
 #[cfg(target_os = "linux")]
 pub fn kill_all(thread: i32) {
-    for child in children_of(std::process::id().cast_signed(), thread) {
-        if process_group(child) != Some(child) {
+    let own = std::process::id().cast_signed();
+    let group = process_group(own);
+    for child in children_of(own, thread) {
+        if process_group(child) == group {
             kill_tree(child);
         }
     }
@@ -60,7 +102,7 @@ pub fn kill_all(thread: i32) {
 pub fn kill_all(_thread: i32) {}
 
 /// Kills the processes that a thread has started, with their descendants, detached or not: there are too
-/// many to leave any behind.
+/// many to leave any behind, or none may outlive their extension.
 #[cfg(target_os = "linux")]
 pub fn kill_even_detached(thread: i32) {
     children_of(std::process::id().cast_signed(), thread).into_iter().for_each(kill_tree);
@@ -70,24 +112,18 @@ pub fn kill_even_detached(thread: i32) {
 #[cfg(not(target_os = "linux"))]
 pub fn kill_even_detached(_thread: i32) {}
 
-/// Kills a process, everything in its group, and what it has started and not detached.
+/// Kills a process that is the first of its group, everything in that group, and its descendants, detached or not.
 #[cfg(target_os = "linux")]
 pub fn kill_process(process: i32) {
+    kill_tree(process);
     // SAFETY: kill takes two integers. The process is our own child and has not been waited for, so its number is its
     // own.
-    let send = |process, signal| unsafe { libc::kill(process, signal) };
-    send(process, libc::SIGSTOP);
-    for child in children_of_all_threads(process) {
-        if process_group(child) != Some(child) {
-            kill_tree(child);
-        }
-    }
-    send(-process, libc::SIGKILL);
-    send(process, libc::SIGKILL);
+    unsafe { libc::kill(-process, libc::SIGKILL) };
 }
 
+/// Kills a process and its descendants.
 #[cfg(target_os = "linux")]
-fn kill_tree(process: i32) {
+pub fn kill_tree(process: i32) {
     // SAFETY: kill takes two integers. The process is our own descendant and has not been waited
     // for, so its number cannot have been given to another.
     let send = |signal| unsafe { libc::kill(process, signal) };
@@ -96,6 +132,12 @@ fn kill_tree(process: i32) {
     // Children first: once their parent is gone they are somebody else's.
     children_of_all_threads(process).into_iter().for_each(kill_tree);
     send(libc::SIGKILL);
+}
+
+/// The processes that the calling thread has started or adopted.
+#[cfg(target_os = "linux")]
+pub fn of_this_thread() -> Vec<i32> {
+    children_of(std::process::id().cast_signed(), current_thread())
 }
 
 #[cfg(target_os = "linux")]
@@ -136,7 +178,7 @@ mod tests {
     fn processes_are_counted_with_their_descendants_up_to_the_limit() {
         std::thread::spawn(|| {
             let own = [current_thread()];
-            assert_eq!(count(&own, 10), 0);
+            assert_eq!(count(&own, 10), Count::default());
             let mut shell = Command::new("sh")
                 .args(["-c", "sleep 60 & sleep 60 & echo; wait"])
                 .stdout(std::process::Stdio::piped())
@@ -146,9 +188,12 @@ mod tests {
             // The shell says when it has started its own.
             let mut said = [0];
             std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut said).unwrap();
-            assert_eq!(count(&own, 10), 4);
-            assert_eq!(count(&own, 2), 3);
+            assert_eq!(count(&own, 10), Count { running: 4, ended: 0 });
+            assert_eq!(count(&own, 2), Count { running: 3, ended: 0 });
             kill_even_detached(own[0]);
+            while count(&own, 10) != (Count { running: 0, ended: 2 }) {
+                std::thread::yield_now();
+            }
             shell.wait().unwrap();
             assert!(!detached.wait().unwrap().success());
         })

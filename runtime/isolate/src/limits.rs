@@ -103,6 +103,12 @@ pub const STACK_PATIENCE: Duration = Duration::from_secs(5);
 /// The least time between two counts of a busy isolate's child processes: a count reads several files.
 pub const CHILDREN_INTERVAL: Duration = Duration::from_millis(250);
 
+/// Child processes that have ended and that nobody has waited for, until they count as too many. Each takes a number and some
+/// kilobytes of the kernel's memory. Those that a child leaves behind wait here until the extension's thread returns to
+/// its event loop; a shell that starts programs in the background makes a few of them.
+#[cfg(target_os = "linux")]
+pub const MAX_ENDED_CHILDREN: usize = 1_000;
+
 /// Log lines that may come at once before any is dropped: a stack dump, a directory listing.
 pub const LOG_BURST_LINES: u32 = 5_000;
 

@@ -59,7 +59,16 @@ impl Supervisor for Inner {
     fn may_start_another(&self) -> Result<(), JsErrorBox> {
         let Some(limits) = self.terminator.limits() else { return Ok(()) };
         let most = limits.children;
-        if self.terminator.count_children(most) < most {
+        let is_room = || {
+            let count = self.terminator.count_children(most);
+            count.running + count.ended < most
+        };
+        if is_room() {
+            return Ok(());
+        }
+        // What its children have left behind and has ended does not keep it from starting others.
+        self.terminator.reap_adopted();
+        if is_room() {
             return Ok(());
         }
         Err(JsErrorBox::range_error(format!(

@@ -4,6 +4,8 @@
 //! is terminated. If it does not get to an interruption in time, because it is in native code, it is
 //! terminated without a stack.
 
+mod usage;
+
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::OnceLock;
@@ -20,15 +22,14 @@ use tenon_protocol::limits::MEMORY_LIMIT;
 
 use crate::background;
 use crate::children;
+use crate::children::Count;
 use crate::floor::CpuClock;
 use crate::interrupt;
-use crate::interrupt::Memory;
 use crate::limits;
 use crate::message::Breach;
 use crate::message::EndReason;
 use crate::message::FromIsolate;
 use crate::message::IsolateLimits;
-use crate::message::IsolateUsage;
 use crate::outbox::Outbox;
 use crate::watchdog;
 use crate::watchdog::Heartbeat;
@@ -52,6 +53,9 @@ struct Inner {
     is_alone: AtomicBool,
     heap_bytes: AtomicU64,
     buffer_bytes: AtomicU64,
+    /// Some of its child processes have ended.
+    #[cfg(target_os = "linux")]
+    children_ended: tokio::sync::Notify,
 }
 
 #[derive(Default)]
@@ -60,6 +64,8 @@ struct State {
     places: Vec<Place>,
     /// The threads that start processes for the extension.
     threads: Vec<i32>,
+    /// Nothing that it has started outlives it.
+    leaves_nothing: bool,
     /// A limit that was reached, while its stack is being taken.
     pending: Option<Pending>,
     reason: Option<EndReason>,
@@ -428,7 +434,8 @@ impl Terminator {
         if let Ok(mut state) = self.0.state.lock() {
             state.is_over = true;
             state.places.retain(|place| place.is_worker);
-            state.threads.drain(..).for_each(children::kill_all);
+            state.kill_children(false);
+            state.threads.clear();
         }
         self.end_workers_later();
     }
@@ -471,6 +478,14 @@ impl Terminator {
         self.0.is_alone.store(true, Relaxed);
     }
 
+    /// From now on nothing outlives the extension that it has started, detached or not.
+    #[cfg(target_os = "linux")]
+    pub fn leave_nothing(&self) {
+        if let Ok(mut state) = self.0.state.lock() {
+            state.leaves_nothing = true;
+        }
+    }
+
     /// Whether the process is the extension's own.
     pub fn is_alone(&self) -> bool {
         self.0.is_alone.load(Relaxed)
@@ -480,69 +495,6 @@ impl Terminator {
     pub fn limits(&self) -> Option<IsolateLimits> {
         self.0.limits.get().copied()
     }
-
-    /// What the isolate uses.
-    pub fn usage(&self) -> IsolateUsage {
-        let cpu = self.0.clock.get().map(|clock| clock.read()).unwrap_or_default();
-        IsolateUsage {
-            cpu_us: cpu.as_micros() as u64,
-            heap_bytes: self.0.heap_bytes.load(Relaxed),
-            buffer_bytes: self.0.buffer_bytes.load(Relaxed),
-            pid: std::process::id(),
-        }
-    }
-
-    /// The extension's child processes, counted up to one more than `most`.
-    pub fn count_children(&self, most: usize) -> usize {
-        let threads = self.0.state.lock().map(|state| state.threads.clone()).unwrap_or_default();
-        children::count(&threads, most)
-    }
-
-    /// Has the isolate on the given thread measured in the middle of what it is doing.
-    pub fn measure(&self, thread: i32) {
-        let Ok(state) = self.0.state.lock() else { return };
-        let Some(place) = state.place(thread) else { return };
-        if place.is_measuring.swap(true, Relaxed) {
-            return;
-        }
-        let (inner, is_measuring) = (Arc::downgrade(&self.0), place.is_measuring.clone());
-        interrupt::request(&place.handle, move |isolate| {
-            is_measuring.store(false, Relaxed);
-            if let Some(terminator) = Self::upgrade(&inner) {
-                terminator.measure_now(isolate);
-            }
-        });
-    }
-
-    /// Measures the isolate of the calling thread.
-    pub fn measure_now(&self, isolate: &mut v8::Isolate) {
-        let limit = self.limits().map_or(usize::MAX, |limits| limits.buffer_bytes);
-        let thread = children::current_thread();
-        let Memory { heap, external } = interrupt::memory(isolate, limit);
-        let is_own =
-            self.0.state.lock().is_ok_and(|state| {
-                state.places.first().is_some_and(|place| place.thread == thread)
-            });
-        if is_own {
-            self.0.heap_bytes.store(heap as u64, Relaxed);
-            self.0.buffer_bytes.store(external as u64, Relaxed);
-        }
-        if external > limit {
-            self.breach_on(thread, buffer_breach(limit));
-        }
-    }
-
-    /// The isolate of the calling thread asked for more memory outside the heap than it may have.
-    pub fn breach_buffers(&self) {
-        let limit = self.limits().map_or(usize::MAX, |limits| limits.buffer_bytes);
-        self.breach_on(children::current_thread(), buffer_breach(limit));
-    }
-}
-
-fn buffer_breach(limit: usize) -> Breach {
-    let megabytes = limit / (1024 * 1024);
-    let allowed = format!("its memory outside the heap reached the limit of {megabytes} MB");
-    limits::breach("buffer-mb", allowed)
 }
 
 impl State {
@@ -559,12 +511,21 @@ impl State {
         let reason = self.reason.get_or_insert(reason);
         let too_many = matches!(reason, EndReason::Limit(breach) if breach.limit == CHILDREN_LIMIT);
         // A synchronous child process would hold the thread as long as it runs.
-        let kill = if too_many { children::kill_even_detached } else { children::kill_all };
-        self.threads.iter().for_each(|&thread| kill(thread));
+        self.kill_children(too_many);
         self.is_noticed = false;
         if let Some(waker) = self.wake.take() {
             waker.wake();
         }
+    }
+
+    /// Ends the processes that the extension has started, except those that may outlive it.
+    fn kill_children(&self, even_detached: bool) {
+        let kill = if even_detached || self.leaves_nothing {
+            children::kill_even_detached
+        } else {
+            children::kill_all
+        };
+        self.threads.iter().for_each(|&thread| kill(thread));
     }
 
     fn stop_own_scripts(&self) {
@@ -605,8 +566,12 @@ impl Watched for Terminator {
         Self::is_alone(self)
     }
 
-    fn count_children(&self, most: usize) -> usize {
+    fn count_children(&self, most: usize) -> Count {
         Self::count_children(self, most)
+    }
+
+    fn have_adopted_reaped(&self) {
+        Self::have_adopted_reaped(self);
     }
 }
 

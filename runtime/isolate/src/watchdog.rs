@@ -20,6 +20,7 @@ use tenon_protocol::limits::MEMORY_LIMIT;
 use tokio::sync::Notify;
 
 use crate::background;
+use crate::children::Count;
 use crate::floor::CpuClock;
 use crate::floor::process_cpu_time;
 use crate::limits;
@@ -108,7 +109,10 @@ pub trait Watched: Send {
     fn is_alone(&self) -> bool;
 
     /// How many child processes it has, counted up to one more than the given number.
-    fn count_children(&self, most: usize) -> usize;
+    fn count_children(&self, most: usize) -> Count;
+
+    /// Has its own thread reap the child processes that it has adopted and that have ended.
+    fn have_adopted_reaped(&self);
 }
 
 /// How an event loop shows that it turns.
@@ -255,12 +259,29 @@ impl Subject {
 
     fn judge_children(&mut self) {
         let most = self.limits.children;
-        self.children = self.extension.count_children(most);
-        if self.children > most {
-            let allowed = format!("it had more than {most} child processes");
+        let count = self.extension.count_children(most);
+        self.children = count.running + count.ended;
+        if let Some(allowed) = too_many(count, most) {
             self.extension.breach_on(self.thread, limits::breach(CHILDREN_LIMIT, allowed));
+        } else if count.ended > 0 {
+            self.extension.have_adopted_reaped();
         }
     }
+}
+
+/// What is wrong with so many child processes, if they are more than the limit.
+fn too_many(count: Count, most: usize) -> Option<String> {
+    if count.running > most {
+        return Some(format!("it had more than {most} child processes"));
+    }
+    #[cfg(target_os = "linux")]
+    if count.ended > limits::MAX_ENDED_CHILDREN {
+        let ended = limits::MAX_ENDED_CHILDREN;
+        return Some(format!(
+            "more than {ended} of its child processes had ended and it waited for none of them"
+        ));
+    }
+    None
 }
 
 /// `10 s`, `250 ms`.
@@ -439,6 +460,15 @@ mod tests {
         assert_eq!(subject.counted_at, Some(due));
         assert!(!subject.look(due + CHILDREN_INTERVAL));
         assert_eq!(subject.counted_at, Some(due));
+    }
+
+    #[test]
+    fn running_and_ended_children_have_limits_of_their_own() {
+        let count = |running, ended| Count { running, ended };
+        assert_eq!(too_many(count(4, 900), 4), None);
+        assert!(too_many(count(5, 0), 4).unwrap().contains("more than 4 child processes"));
+        #[cfg(target_os = "linux")]
+        assert!(too_many(count(0, limits::MAX_ENDED_CHILDREN + 1), 4).is_some());
     }
 
     #[test]

@@ -12,9 +12,11 @@ mod fork;
 #[cfg(feature = "v8")]
 mod fork_memory;
 mod full_heap;
+mod leftovers;
 mod rehearsal;
 mod room;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -43,6 +45,9 @@ use tenon_sandbox::control_groups::TaskEvents;
 use crate::background;
 use crate::children;
 use connection::Connection;
+use leftovers::EndSignals;
+use leftovers::Ends;
+use leftovers::Leftovers;
 
 /// How long the zygote outlives its last session. The next command then starts without booting an engine.
 const IDLE: Duration = Duration::from_secs(10);
@@ -83,6 +88,11 @@ fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
     // limit nothing, extensions run all the same.
     let groups = Groups::prepare(session).ok();
     let listener = socket.and_then(|path| Listener::open(&path));
+    let end_signals = EndSignals::block()?;
+    // As the extensions' processes: what comes here has to be of one that has ended. Otherwise it is the system's.
+    if children::are_distinguishable() {
+        let _ = children::adopt_orphans();
+    }
     background::forbid(true);
     let booted = boot::boot()?;
     let mut zygote = Zygote {
@@ -92,6 +102,8 @@ fn serve(socket: Option<PathBuf>) -> std::io::Result<()> {
         processes: Vec::new(),
         idle: idle_time(),
         groups,
+        end_signals,
+        leftovers: Leftovers::default(),
     };
     match zygote.run()? {
         Outcome::Idle => Ok(()),
@@ -221,6 +233,8 @@ struct Zygote {
     processes: Vec<Process>,
     idle: Duration,
     groups: Option<Groups>,
+    end_signals: EndSignals,
+    leftovers: Leftovers,
 }
 
 /// How the zygote's loop ended.
@@ -235,7 +249,7 @@ impl Zygote {
     fn run(&mut self) -> std::io::Result<Outcome> {
         loop {
             let is_idle = self.connections.is_empty() && self.processes.is_empty();
-            if is_idle && self.listener.is_none() {
+            if is_idle && self.listener.is_none() && !self.leftovers.are_ending() {
                 return Ok(Outcome::Idle);
             }
             let blind = self.processes.iter().any(|process| process.descriptor.is_none());
@@ -269,6 +283,7 @@ impl Zygote {
     fn descriptors(&self) -> Vec<libc::pollfd> {
         let reading = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let listener = self.listener.iter().map(|listener| reading(listener.socket.as_raw_fd()));
+        let end_signals = std::iter::once(reading(self.end_signals.as_fd().as_raw_fd()));
         let processes = self
             .processes
             .iter()
@@ -280,7 +295,7 @@ impl Zygote {
             revents: 0,
         });
         let connections = self.connections.iter().map(|(_, connection)| connection.interest());
-        listener.chain(processes).chain(groups).chain(connections).collect()
+        listener.chain(end_signals).chain(processes).chain(groups).chain(connections).collect()
     }
 
     /// Stops listening. A session that connected in the last moment is still served, by this zygote alone; false then.
@@ -373,17 +388,28 @@ impl Zygote {
         None
     }
 
-    /// Waits for processes that have ended, and tells their sessions.
+    /// Waits for processes that have ended, ends what they have left behind, and tells their sessions.
     fn reap(&mut self) {
+        let has_signal = self.end_signals.take();
+        let mut ended = Vec::new();
         let mut index = 0;
         while index < self.processes.len() {
-            let process = &self.processes[index];
-            let Some(status) = wait_for(process) else {
-                index += 1;
-                continue;
-            };
-            let mut process = self.processes.swap_remove(index);
-            process.end_with_group(status);
+            match wait_for(&self.processes[index]) {
+                Some(status) => ended.push((self.processes.swap_remove(index), status)),
+                None => index += 1,
+            }
+        }
+        let mut ends = Ends::default();
+        for (process, status) in &mut ended {
+            process.end_with_group(*status);
+            ends.in_order |= *status == 0;
+            ends.otherwise |= *status != 0;
+        }
+        if has_signal || !ended.is_empty() {
+            let own: HashSet<i32> = self.processes.iter().map(|process| process.pid).collect();
+            self.leftovers.sweep(ends, |process| own.contains(&process));
+        }
+        for (process, status) in ended {
             let report = Report::Ended { process: process.number, status, limit: process.limit };
             let session = self.connections.iter_mut().find(|(id, _)| *id == process.connection);
             if let Some((_, connection)) = session {
@@ -419,8 +445,7 @@ impl Process {
             self.limit = Some(GroupLimit::Memory);
         }
         if status != 0 {
-            // It was killed, it crashed, or nothing may outlive it. Without the group nobody finds processes whose
-            // parents have ended.
+            // It was killed, it crashed, or nothing may outlive it. This also ends what starts others all the time.
             let _ = group.kill();
         }
     }

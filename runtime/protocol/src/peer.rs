@@ -59,6 +59,13 @@ pub fn check(socket: &impl AsFd) -> Result<(), Refused> {
     if its.goes_beyond(own) { Err(Refused::Confined) } else { Ok(()) }
 }
 
+/// Whether a process is confined further than this one. One that has ended is not.
+pub fn is_confined_further(process: i32) -> bool {
+    let its = confinement(&format!("/proc/{process}/status"));
+    let own = confinement("/proc/self/status");
+    its.is_ok_and(|its| own.is_ok_and(|own| its.goes_beyond(own)))
+}
+
 /// This process's own confinement as text: processes with different ones should not share anything.
 pub fn own_confinement() -> String {
     format!("{:?}", confinement("/proc/self/status").ok())

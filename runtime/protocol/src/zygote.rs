@@ -23,7 +23,7 @@ pub enum Order {
         /// Its number from now on.
         process: ProcessNumber,
     },
-    /// Kill a process with everything it has started and not detached.
+    /// Kill a process with everything that it has started, detached or not.
     Kill {
         /// Which one.
         process: ProcessNumber,
@@ -44,8 +44,8 @@ pub enum GroupLimit {
     Tasks,
 }
 
-/// A process exits with this code when nothing that it has started may outlive it, detached or not. What an extension
-/// has detached goes on only if its process has exited with zero.
+/// A process exits with this code when nothing that it has started may outlive it, detached or not: that of a restricted
+/// extension, or of one that had too many. What an extension has detached goes on only if its process has exited with zero.
 pub const EXIT_WITH_ALL: i32 = 99;
 
 /// From the zygote to a session.

@@ -188,8 +188,11 @@ const CONNECTING: &[libc::c_long] = &[
     libc::SYS_accept4,
 ];
 
-/// Namespaces by way of `clone`. Not time: its bit is part of the signal's number there.
-const NEW_NAMESPACES: &[libc::c_int] = &[
+/// Flags of `clone` that are refused. Namespaces, but not time: its bit is part of the signal's number there. And to start a
+/// process as a child of one's own parent, which is the zygote for an extension's process: it would not be found among the
+/// extension's.
+const CLONE_FLAGS: &[libc::c_int] = &[
+    libc::CLONE_PARENT,
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWUTS,
@@ -291,8 +294,8 @@ fn dangerous() -> Result<Refused, BackendError> {
         let flag = *flag as u32 as u64;
         rule([(0, SeccompCmpOp::MaskedEq(flag), flag)])
     };
-    let namespaces = NEW_NAMESPACES.iter().map(with_any).collect::<Result<_, _>>()?;
-    refused.insert(libc::SYS_clone, namespaces);
+    let flags = CLONE_FLAGS.iter().map(with_any).collect::<Result<_, _>>()?;
+    refused.insert(libc::SYS_clone, flags);
     for call in OF_A_PROCESS {
         refused.insert(*call, vec![rule([(0, SeccompCmpOp::Ne, 0)])?]);
     }

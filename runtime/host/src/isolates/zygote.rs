@@ -192,7 +192,7 @@ impl Zygote {
         (process, state)
     }
 
-    /// Has a process killed, with what it has started and not detached.
+    /// Has a process killed, with everything that it has started.
     pub fn kill(&self, process: ProcessNumber) {
         self.order(Order::Kill { process }, Vec::new());
     }

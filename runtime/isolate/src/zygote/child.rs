@@ -15,6 +15,7 @@ use tenon_protocol::limits::GROUP_MEMORY_SLACK_BYTES;
 use tenon_protocol::limits::tasks_of_group;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::FromIsolate;
+use tenon_protocol::message::Grant;
 use tenon_protocol::message::IsolateLimits;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::wire::Decoder;
@@ -24,6 +25,7 @@ use tokio::sync::mpsc;
 
 use super::boot::Booted;
 use super::confinement;
+use crate::children;
 use crate::claim::Claim;
 use crate::driver;
 use crate::engine;
@@ -161,13 +163,14 @@ fn live(
             return 0;
         }
     };
+    let is_restricted = spec.grant != Grant::default();
     let assignment = Assignment { spec, layers, decoder, socket };
     let reason = serve(&runtime, worker, &outbox, &terminator, assignment);
     let too_many = matches!(&reason, EndReason::Limit(breach) if breach.limit == CHILDREN_LIMIT);
     if terminator.tell_end() {
         outbox.send(FromIsolate::Ended(reason));
     }
-    if too_many { EXIT_WITH_ALL } else { 0 }
+    if too_many || is_restricted { EXIT_WITH_ALL } else { 0 }
 }
 
 /// Tells the session why nothing of the extension runs.
@@ -212,6 +215,13 @@ fn serve(
 ) -> EndReason {
     let Assignment { spec, layers, decoder, socket } = assignment;
     terminator.own_process();
+    if spec.grant != Grant::default() {
+        terminator.leave_nothing();
+    }
+    // Without descriptors for processes nobody could tell what to reap.
+    if children::are_distinguishable() && children::adopt_orphans().is_ok() {
+        runtime.spawn(terminator.clone().keep_reaping());
+    }
     terminator.attach_thread();
     terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
     let (inbox_sender, inbox) = mpsc::unbounded_channel();

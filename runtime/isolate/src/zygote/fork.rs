@@ -5,6 +5,8 @@ use std::os::fd::AsRawFd;
 
 use tenon_sandbox::control_groups::Group;
 
+use super::leftovers;
+
 /// Forks. Zero in the new process, which is in the given group if there is one.
 pub fn fork(group: Option<&Group>) -> std::io::Result<i32> {
     let zygote = std::process::id();
@@ -29,6 +31,7 @@ pub fn fork(group: Option<&Group>) -> std::io::Result<i32> {
                 libc::_exit(1);
             }
         }
+        leftovers::unblock();
         if let (Some(group), Some(Err(_))) = (group, forked) {
             // What it does not join limits nothing, and is empty.
             let _ = group.join();

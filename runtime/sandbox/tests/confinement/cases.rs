@@ -548,6 +548,18 @@ fn starting_programs() -> Vec<Case> {
     }
 }
 
+/// Starts a process with a flag.
+fn clone_with(flag: libc::c_int) -> String {
+    // SAFETY: as a fork, in a process with one thread; the child ends at once.
+    unsafe {
+        let child = libc::syscall(libc::SYS_clone, flag | libc::SIGCHLD, 0, 0, 0, 0);
+        if child == 0 {
+            libc::_exit(0);
+        }
+        called(child)
+    }
+}
+
 fn system_calls() -> Vec<Case> {
     let mut all = cases! {
         traces_nothing: plain, ["EPERM"], Differs, then!(|_| {
@@ -558,17 +570,8 @@ fn system_calls() -> Vec<Case> {
             // SAFETY: numbers only.
             called(unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into())
         });
-        clones_into_no_namespace: plain, ["EPERM"], Differs, then!(|_| {
-            let flags = libc::CLONE_NEWUSER | libc::SIGCHLD;
-            // SAFETY: as a fork, in a process with one thread; the child ends at once.
-            unsafe {
-                let child = libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0);
-                if child == 0 {
-                    libc::_exit(0);
-                }
-                called(child)
-            }
-        });
+        clones_into_no_namespace: plain, ["EPERM"], Differs, then!(|_| clone_with(libc::CLONE_NEWUSER));
+        starts_no_child_of_its_parent: plain, ["EPERM"], Differs, then!(|_| clone_with(libc::CLONE_PARENT));
         mounts_nothing: plain, ["EPERM"], DiffersForRoot, then!(mount);
         mounts_nothing_in_its_namespace: protected, ["EPERM"], DiffersForRoot, then!(mount);
         unmounts_nothing_in_its_namespace: protected, ["EPERM"], DiffersForRoot, then!(|world| {
