@@ -12,6 +12,7 @@ mod handover;
 mod hostile;
 mod killing;
 mod leftovers;
+mod native_memory;
 mod reload;
 mod results;
 mod storm;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         forks::trials(),
         killing::trials(),
         leftovers::trials(),
+        native_memory::trials(),
         supervision::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();

@@ -93,6 +93,12 @@ pub const MEMORY_GRACE: Duration = Duration::from_millis(50);
 /// The same on the clock, for one that does not get a processor.
 pub const MEMORY_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How far above its limit of memory an extension's process may get before it exits at once. Native code takes a gigabyte in
+/// a second, on another thread or without returning to JavaScript. JavaScript that can say where it stands does so in
+/// milliseconds.
+#[cfg(target_os = "linux")]
+pub const MEMORY_EXCESS_BYTES: usize = 64 * 1024 * 1024;
+
 /// CPU time in which an isolate that reached a limit has to say where it stands before it is terminated
 /// without.
 pub const STACK_GRACE: Duration = Duration::from_millis(500);

@@ -231,7 +231,9 @@ impl Terminator {
             };
             while !asked.is_over() {
                 tokio::time::sleep(ASK_AGAIN).await;
-                if !terminator.ask_for_stack(thread) {
+                if takes_memory && terminator.has_far_too_much_memory()
+                    || !terminator.ask_for_stack(thread)
+                {
                     break;
                 }
             }
@@ -241,11 +243,44 @@ impl Terminator {
             } else {
                 terminator.patience(limits::GIVE_UP_AFTER, limits::GIVE_UP_PATIENCE)
             };
-            while !ends.is_over() && !terminator.is_over() {
+            while !ends.is_over() {
+                // Also when its thread has ended: others may go on.
+                if takes_memory && terminator.has_far_too_much_memory() {
+                    terminator.exit_at_once();
+                    return;
+                }
+                if !takes_memory && terminator.is_over() {
+                    break;
+                }
                 tokio::time::sleep(ASK_AGAIN).await;
             }
             terminator.give_up();
         });
+    }
+
+    /// Tells why the extension is ended, and ends its process, whatever its threads do.
+    fn exit_at_once(&self) {
+        let told = {
+            let Ok(state) = self.0.state.lock() else { return };
+            state.outbox.clone().zip(state.reason.clone())
+        };
+        // If its own thread has told, or is about to, it exits next.
+        if let Some((outbox, reason)) = told
+            && self.tell_end()
+        {
+            outbox.send(FromIsolate::Ended(reason));
+            self.exit();
+        }
+    }
+
+    /// Ends the process if it is the extension's own: what a thread does, such as allocating, it would do until the session has
+    /// the process killed.
+    fn exit(&self) {
+        #[cfg(target_os = "linux")]
+        if self.is_alone() {
+            // SAFETY: it takes an integer and does not return.
+            unsafe { libc::_exit(1) }
+        }
     }
 
     /// Patience with the extension's own thread that begins now.
@@ -306,12 +341,7 @@ impl Terminator {
             && self.tell_end()
         {
             outbox.send(FromIsolate::Ended(reason));
-            #[cfg(target_os = "linux")]
-            if self.is_alone() {
-                // What the thread does, such as allocating, it would do until the session has the process killed.
-                // SAFETY: it takes an integer and does not return.
-                unsafe { libc::_exit(1) }
-            }
+            self.exit();
         }
     }
 

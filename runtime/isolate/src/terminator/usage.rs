@@ -11,6 +11,8 @@ use crate::children::Count;
 use crate::interrupt;
 use crate::interrupt::Memory;
 use crate::limits;
+#[cfg(target_os = "linux")]
+use crate::memory;
 use crate::message::Breach;
 use crate::message::IsolateUsage;
 
@@ -96,6 +98,17 @@ impl Terminator {
     pub fn breach_buffers(&self) {
         let limit = self.limits().map_or(usize::MAX, |limits| limits.buffer_bytes);
         self.breach_on(children::current_thread(), buffer_breach(limit));
+    }
+
+    /// Whether the process is so far above its limit of memory that nothing is waited for any longer.
+    pub(super) fn has_far_too_much_memory(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.limits().is_some_and(|limits| {
+            let most = limits.memory_bytes.saturating_add(limits::MEMORY_EXCESS_BYTES);
+            self.is_alone() && memory::resident_bytes() > most
+        });
+        #[cfg(not(target_os = "linux"))]
+        false
     }
 }
 

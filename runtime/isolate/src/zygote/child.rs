@@ -152,7 +152,7 @@ fn live(
             return 0;
         }
     };
-    let _inside = runtime.enter();
+    let inside = runtime.enter();
     let told = sender.clone();
     outbox.connect(Box::new(move |message| told.send(message)));
     let (worker, outbox, terminator) = match with_heap(worker, outbox, terminator, &spec, &sender) {
@@ -167,8 +167,14 @@ fn live(
     let assignment = Assignment { spec, layers, decoder, socket };
     let reason = serve(&runtime, worker, &outbox, &terminator, assignment);
     let too_many = matches!(&reason, EndReason::Limit(breach) if breach.limit == CHILDREN_LIMIT);
+    let is_beyond_limit = matches!(&reason, EndReason::Limit(_));
     if terminator.tell_end() {
         outbox.send(FromIsolate::Ended(reason));
+    }
+    drop(inside);
+    if is_beyond_limit {
+        // It would wait for operations on other threads, such as one that takes more and more memory.
+        std::mem::forget(runtime);
     }
     if too_many || is_restricted { EXIT_WITH_ALL } else { 0 }
 }
