@@ -2,6 +2,7 @@
 //! socket. Clients hear when the list of tools changes, and a call in which it changes is answered when they have
 //! listed it again.
 
+mod connections;
 mod dispatcher;
 mod http;
 mod ledger;

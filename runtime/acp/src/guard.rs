@@ -208,7 +208,7 @@ impl<'a> Guard<'a> {
                     report(self.line, &Report::Ended(ended));
                     return ended;
                 }
-                self.hurry(now);
+                self.shorten_grace(now);
             }
             match self.phase {
                 Phase::Watching => {}
@@ -235,7 +235,7 @@ impl<'a> Guard<'a> {
     }
 
     /// The agent has ended by itself: what it has left behind gets less time.
-    fn hurry(&mut self, now: Instant) {
+    fn shorten_grace(&mut self, now: Instant) {
         let soon = now + LEFTOVER_GRACE;
         match self.phase {
             Phase::Watching => {

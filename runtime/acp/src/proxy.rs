@@ -12,13 +12,13 @@ mod front;
 mod ids;
 mod live;
 mod messages;
+mod notices;
 mod opening;
 mod prompt;
 mod questions;
 mod requests;
 mod sessions;
-mod teller;
-mod voice;
+mod update_sender;
 
 use std::path::Path;
 use std::path::PathBuf;

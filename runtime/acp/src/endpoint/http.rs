@@ -1,13 +1,10 @@
 //! The HTTP side: a listener on the loopback interface that lets nobody in without the token, and hands the rest
 //! to rmcp.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -29,8 +26,6 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use parking_lot::Mutex;
-use parking_lot::MutexGuard;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use serde_json::Value;
@@ -38,7 +33,6 @@ use serde_json::json;
 use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +40,8 @@ use super::ACCEPT_AGAIN;
 use super::CLOSE_PATIENCE;
 use super::MAX_MESSAGE_BYTES;
 use super::Shared;
+use super::connections::Connections;
+use super::connections::Slot;
 use super::sessions::Sessions;
 use super::tools::Tools;
 
@@ -55,16 +51,8 @@ pub(super) const PATH: &str = "/mcp";
 /// The methods rmcp knows at that path.
 const METHODS: &str = "GET, POST, DELETE";
 
-/// The most connections at a time that have shown the token; requests on more wait. A client has one for each request
-/// that runs and one to listen.
-const MAX_CONNECTIONS: usize = 256;
-
-/// The most connections at a time that have not shown the token yet. Any local user can connect, and must not keep
-/// those out who may: the next one ends the one that has been there for longest. Who has the token shows it at once.
-pub(super) const MAX_STRANGERS: usize = 256;
-
 /// How long a connection may stay open before it has shown the token once. Tests wait for events alone.
-const INTRODUCTION_DEADLINE: Duration = Duration::from_secs(if cfg!(test) { 3600 } else { 10 });
+const TOKEN_DEADLINE: Duration = Duration::from_secs(if cfg!(test) { 3600 } else { 10 });
 
 /// The longest message in which the question for a newer revision is looked for, in bytes: it says who the
 /// client is and what it can do.
@@ -143,12 +131,12 @@ impl Gate {
             && bool::from(token.trim().as_bytes().ct_eq(self.token.as_bytes()))
     }
 
-    async fn respond(&self, request: Request<Incoming>, visitor: &Visitor) -> Answer {
+    async fn respond(&self, request: Request<Incoming>, slot: &Slot) -> Answer {
         let admitted = self.admit(request.method(), request.uri(), request.headers());
         if let Err(refusal) = admitted {
             return refusal.answer();
         }
-        visitor.introduce().await;
+        slot.authenticated().await;
         let (mut parts, body) = request.into_parts();
         // What handles the request has no use for the token.
         parts.headers.remove(header::AUTHORIZATION);
@@ -177,14 +165,14 @@ pub(super) async fn serve(
     closing: CancellationToken,
 ) {
     let gate = Arc::new(gate);
-    let hall = Arc::new(Hall::default());
+    let open = Arc::new(Connections::default());
     let mut connections = JoinSet::new();
     let accepting = async {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
                     let (gate, closing) = (gate.clone(), closing.clone());
-                    connections.spawn(connection(stream, gate, hall.enter(), closing));
+                    connections.spawn(connection(stream, gate, open.add(), closing));
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
             }
@@ -203,113 +191,27 @@ pub(super) async fn serve(
     let _ = tokio::time::timeout(CLOSE_PATIENCE, ending).await;
 }
 
-/// Who is connected: strangers, and those who have shown the token.
-struct Hall {
-    seats: Semaphore,
-    strangers: Mutex<Strangers>,
-}
-
-/// Connections that have not shown the token, oldest first.
-#[derive(Default)]
-struct Strangers {
-    last: u64,
-    waiting: VecDeque<(u64, CancellationToken)>,
-}
-
-impl Default for Hall {
-    fn default() -> Self {
-        Self { seats: Semaphore::new(MAX_CONNECTIONS), strangers: Mutex::default() }
-    }
-}
-
-impl Hall {
-    fn strangers(&self) -> MutexGuard<'_, Strangers> {
-        self.strangers.lock()
-    }
-
-    /// Another connection. If there are too many strangers, the oldest goes.
-    fn enter(self: &Arc<Self>) -> Visitor {
-        let sent_away = CancellationToken::new();
-        let mut strangers = self.strangers();
-        if strangers.waiting.len() >= MAX_STRANGERS
-            && let Some((_, oldest)) = strangers.waiting.pop_front()
-        {
-            oldest.cancel();
-        }
-        strangers.last += 1;
-        let number = strangers.last;
-        strangers.waiting.push_back((number, sent_away.clone()));
-        let (is_known, has_seat) = (AtomicBool::new(false), AtomicBool::new(false));
-        Visitor { hall: self.clone(), number, sent_away, is_known, has_seat }
-    }
-}
-
-/// One connection's place.
-struct Visitor {
-    hall: Arc<Hall>,
-    number: u64,
-    /// Cancelled when others need the room.
-    sent_away: CancellationToken,
-    /// It has shown the token.
-    is_known: AtomicBool,
-    /// It counts among those who have.
-    has_seat: AtomicBool,
-}
-
-impl Visitor {
-    /// It has shown the token. Waits for a seat among those who have, the first time.
-    async fn introduce(&self) {
-        if self.is_known.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        self.leave_strangers();
-        // The semaphore is never closed.
-        if let Ok(seat) = self.hall.seats.acquire().await {
-            seat.forget();
-            self.has_seat.store(true, Ordering::Release);
-        }
-    }
-
-    fn leave_strangers(&self) {
-        self.hall.strangers().waiting.retain(|(number, _)| *number != self.number);
-    }
-}
-
-impl Drop for Visitor {
-    fn drop(&mut self) {
-        self.leave_strangers();
-        if self.has_seat.load(Ordering::Acquire) {
-            self.hall.seats.add_permits(1);
-        }
-    }
-}
-
 /// One connection, to its end.
-async fn connection(
-    stream: TcpStream,
-    gate: Arc<Gate>,
-    visitor: Visitor,
-    closing: CancellationToken,
-) {
+async fn connection(stream: TcpStream, gate: Arc<Gate>, slot: Slot, closing: CancellationToken) {
     // Answers are small and somebody waits for each; only slower if the system refuses.
     let _ = stream.set_nodelay(true);
-    let visitor = Arc::new(visitor);
+    let slot = Arc::new(slot);
     let service = service_fn(|request: Request<Incoming>| {
-        let (gate, visitor) = (gate.clone(), visitor.clone());
-        async move { Ok::<_, Infallible>(gate.respond(request, &visitor).await) }
+        let (gate, slot) = (gate.clone(), slot.clone());
+        async move { Ok::<_, Infallible>(gate.respond(request, &slot).await) }
     });
     let http = http1::Builder::new();
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let mut introduction = pin!(tokio::time::sleep(INTRODUCTION_DEADLINE));
+    let mut deadline = pin!(tokio::time::sleep(TOKEN_DEADLINE));
     let (mut is_late, mut is_closing) = (false, false);
     loop {
         tokio::select! {
             // A client may break off whenever it likes.
             _ = connection.as_mut() => return,
-            () = visitor.sent_away.cancelled() => return,
-            () = introduction.as_mut(), if !is_late => {
+            () = slot.evicted() => return,
+            () = deadline.as_mut(), if !is_late => {
                 is_late = true;
-                if !visitor.is_known.load(Ordering::Acquire) {
+                if !slot.is_authenticated() {
                     return;
                 }
             }

@@ -39,7 +39,7 @@ use super::DISPATCH_CALL;
 use super::DISPATCH_LIST;
 use super::Endpoint;
 use super::EndpointOptions;
-use super::http::MAX_STRANGERS;
+use super::connections::MAX_UNAUTHENTICATED;
 use super::serve_streams;
 use crate::config::McpTransport;
 use crate::config::ReloadStrategy;
@@ -326,17 +326,17 @@ async fn connections_without_the_token_do_not_delay_those_with_it() {
     let world = World::new().await;
     let url = world.endpoint.url();
     let host = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-    let mut strangers = Vec::new();
-    for _ in 0..MAX_STRANGERS + 10 {
-        strangers.push(TcpStream::connect(&host).await.unwrap());
+    let mut unauthenticated = Vec::new();
+    for _ in 0..MAX_UNAUTHENTICATED + 10 {
+        unauthenticated.push(TcpStream::connect(&host).await.unwrap());
     }
     // Their deadline is an hour here: this would wait for it.
     let session = Raw::initialize(&world).await;
     Raw::list(&world, &session).await;
     // The oldest were closed to make room. A wrong end of the newest would have been decided before these ends.
     let mut byte = [0];
-    let mut newest = strangers.pop().unwrap();
-    for mut oldest in strangers.drain(..10) {
+    let mut newest = unauthenticated.pop().unwrap();
+    for mut oldest in unauthenticated.drain(..10) {
         assert!(matches!(oldest.read(&mut byte).await, Ok(0) | Err(_)));
     }
     // The newest are served.

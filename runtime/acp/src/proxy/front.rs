@@ -30,7 +30,7 @@ use super::messages::Visible;
 use super::questions;
 use super::questions::Abilities;
 use super::questions::Permission;
-use super::voice::Voice;
+use super::update_sender::UpdateSender;
 use crate::agent::Outer;
 use crate::bridge::HISTORY;
 use crate::rpc::Connection;
@@ -52,7 +52,7 @@ enum Phase {
 /// The client, for one session.
 pub struct ClientFront {
     client: Connection,
-    voice: Voice,
+    updates: UpdateSender,
     abilities: Abilities,
     /// Whether the client is told what the agent says while the session is opened, which may be all that was said
     /// before.
@@ -78,7 +78,7 @@ impl ClientFront {
         replay: bool,
     ) -> Self {
         Self {
-            voice: Voice::new(client.clone(), id, !known),
+            updates: UpdateSender::new(client.clone(), id, !known),
             client,
             abilities,
             replay,
@@ -92,7 +92,7 @@ impl ClientFront {
 
     /// What the client calls the session.
     pub fn id(&self) -> &str {
-        self.voice.id()
+        self.updates.id()
     }
 
     /// The session is open, and the client is about to hear of it.
@@ -103,9 +103,9 @@ impl ClientFront {
         self.commands_changed().await;
     }
 
-    /// The client has heard that the session is open.
+    /// The client has been told that the session is open.
     pub async fn known(&self) {
-        self.voice.release().await;
+        self.updates.release().await;
         self.advance(Phase::Known);
     }
 
@@ -141,7 +141,7 @@ impl ClientFront {
 
     /// Shows a message.
     pub async fn show(&self, message: &Visible) {
-        self.voice.say(message.as_update(self.abilities.notices)).await;
+        self.updates.say(message.as_update(self.abilities.notices)).await;
     }
 
     /// Tells the client which commands there are, if that has changed.
@@ -149,7 +149,7 @@ impl ClientFront {
         let mut commands = self.commands.lock().await;
         let Some(session) = self.session.get().and_then(WeakSession::upgrade) else { return };
         if let Some(update) = commands.update(&Own::of(&session)) {
-            self.voice.say(update).await;
+            self.updates.say(update).await;
         }
     }
 
@@ -172,7 +172,7 @@ impl ClientFront {
                 "toolCallId": call,
                 "status": status,
             });
-            self.voice.say(update).await;
+            self.updates.say(update).await;
         }
         asked.ok()
     }
@@ -268,11 +268,11 @@ impl Outer for ClientFront {
         if opening && !self.replay && HISTORY.contains(&kind) {
             return;
         }
-        self.voice.pass(params).await;
+        self.updates.pass(params).await;
     }
 
     async fn notification(&self, method: &str, params: Value) {
-        self.voice.notify(method, params).await;
+        self.updates.notify(method, params).await;
     }
 
     async fn request(&self, method: &str, params: Value) -> Option<Result<Value, RpcError>> {

@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use super::front::ClientFront;
 use super::messages;
 use super::messages::Standing;
-use super::teller::Ear;
-use super::teller::Heard;
-use super::teller::Teller;
+use super::notices::NoticeQueue;
+use super::notices::NoticeWriter;
+use super::notices::QueuedNotices;
 use crate::conversation::Conversation;
 
 /// How long a cancellation waits for a prompt that was sent before it. Each request has a task of its own, which
@@ -35,22 +35,22 @@ pub struct LiveSession {
     cancels: watch::Sender<u64>,
     /// The client has sent a prompt.
     begun: AtomicBool,
-    ear: Ear,
+    notices: NoticeQueue,
     /// Lets other processes reach the session.
     _control: Option<ControlGuard>,
 }
 
 impl LiveSession {
-    /// A session that was opened; the client is about to hear of it, and then of what was heard already.
+    /// A session that was opened; the client is about to hear of it, and then of what was queued before.
     pub async fn new(
         conversation: Conversation,
         front: Arc<ClientFront>,
-        ear: Ear,
-        heard: Heard,
+        notices: NoticeQueue,
+        queued: QueuedNotices,
     ) -> Arc<Self> {
         let session = conversation.session();
         front.opened(session).await;
-        tokio::spawn(Teller::new(session, front.clone()).run(heard));
+        tokio::spawn(NoticeWriter::new(session, front.clone()).run(queued));
         // Who cannot be reached by others works all the same.
         let control = session.serve_control().ok();
         Arc::new(Self {
@@ -59,7 +59,7 @@ impl LiveSession {
             prompting: watch::Sender::new(0),
             cancels: watch::Sender::new(0),
             begun: AtomicBool::new(false),
-            ear,
+            notices,
             _control: control,
         })
     }
@@ -97,15 +97,15 @@ impl LiveSession {
 
     /// Waits until the client has been told everything that was said so far.
     pub async fn told(&self) {
-        self.ear.told().await;
+        self.notices.told().await;
     }
 
     /// Ends the session. Its last words are told before the end.
     pub async fn close(&self, reason: EndReason) {
         self.front.closed();
         self.conversation.close(reason).await;
-        self.ear.told().await;
-        self.ear.end().await;
+        self.notices.told().await;
+        self.notices.end().await;
     }
 }
 

@@ -12,8 +12,8 @@ use super::Started;
 use super::front::ClientFront;
 use super::ids;
 use super::live::LiveSession;
+use super::notices;
 use super::sessions;
-use super::teller;
 use crate::agent::AgentStartError;
 use crate::config::PermissionMode;
 use crate::conversation::Conversation;
@@ -154,8 +154,8 @@ impl Proxy {
         let options = &self.options;
         let mut session = (options.session_options)(&cwd).map_err(RpcError::invalid_params)?;
         session.id = Some(own_id);
-        let (ear, heard) = teller::listen();
-        session.tap = Some(ear.tap());
+        let (notices, queued) = notices::queue();
+        session.tap = Some(notices.tap());
         let front = Arc::new(ClientFront::new(
             self.client().await?,
             client_id.clone(),
@@ -186,7 +186,7 @@ impl Proxy {
         } else {
             ids::set_session(&mut answer, &client_id);
         }
-        let live = LiveSession::new(conversation, front, ear, heard).await;
+        let live = LiveSession::new(conversation, front, notices, queued).await;
         if !self.sessions.insert(&client_id, live.clone()) {
             live.close(EndReason::UserExit).await;
             return Err(RpcError::closed());

@@ -184,7 +184,7 @@ async fn ask(
         end = work.as_mut() => end,
         () = interrupts.first() => {
             // First of all: whoever emits an event waits for room to print it.
-            printer.hurry();
+            printer.interrupt();
             session.abort("user_initiated");
             let _ = work.await;
             return Outcome::Cancelled;

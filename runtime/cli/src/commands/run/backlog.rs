@@ -46,7 +46,7 @@ struct State {
     /// Nothing more will come.
     closed: bool,
     /// Somebody wants the program to end.
-    hurried: bool,
+    interrupted: bool,
     /// Why it cannot be printed any more.
     problem: Option<(ErrorKind, String)>,
 }
@@ -67,20 +67,20 @@ impl Backlog {
         self.state.lock()
     }
 
-    /// Adds an event, as soon as there is room. After [`Backlog::hurry`] nobody waits for room, and what is not recorded
+    /// Adds an event, as soon as there is room. After [`Backlog::interrupt`] nobody waits for room, and what is not recorded
     /// is not printed.
     pub fn push(&self, event: &Event) {
-        if event.ephemeral && self.is_hurried() {
+        if event.ephemeral && self.is_interrupted() {
             return;
         }
         let bytes = weight(event);
         let event = event.clone();
         let is_full = |state: &mut State| {
-            state.bytes >= self.limit && state.problem.is_none() && !state.hurried
+            state.bytes >= self.limit && state.problem.is_none() && !state.interrupted
         };
         let mut state = self.lock();
         self.taken.wait_while(&mut state, is_full);
-        if state.problem.is_some() || state.closed || (state.hurried && event.ephemeral) {
+        if state.problem.is_some() || state.closed || (state.interrupted && event.ephemeral) {
             return;
         }
         state.bytes += bytes;
@@ -108,9 +108,9 @@ impl Backlog {
 
     /// Somebody wants the program to end: what an agent says in pieces is not printed any more. The rest is what it has
     /// done, and the end of it.
-    pub fn hurry(&self) {
+    pub fn interrupt(&self) {
         let mut state = self.lock();
-        state.hurried = true;
+        state.interrupted = true;
         state.events.retain(|(event, _)| !event.ephemeral);
         state.bytes = state.events.iter().map(|(_, bytes)| bytes).sum();
         drop(state);
@@ -118,8 +118,8 @@ impl Backlog {
     }
 
     /// Whether somebody wants the program to end.
-    pub fn is_hurried(&self) -> bool {
-        self.lock().hurried
+    pub fn is_interrupted(&self) -> bool {
+        self.lock().interrupted
     }
 
     /// Nothing more will come.

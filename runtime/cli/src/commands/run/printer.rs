@@ -63,8 +63,8 @@ impl Printer {
     }
 
     /// Somebody wants the program to end: what an agent says in pieces is not printed any more.
-    pub fn hurry(&self) {
-        self.backlog.hurry();
+    pub fn interrupt(&self) {
+        self.backlog.interrupt();
     }
 
     /// Waits until everything is printed; returns why it cannot be, if that is so.
@@ -89,13 +89,13 @@ fn print(backlog: &Backlog, style: Style, lookup: Lookup) {
             for group in groups(&batch) {
                 match group {
                     [event] => {
-                        for piece in
-                            pieces(event).take_while(|_| !(event.ephemeral && backlog.is_hurried()))
+                        for piece in pieces(event)
+                            .take_while(|_| !(event.ephemeral && backlog.is_interrupted()))
                         {
                             show(Some(std::slice::from_ref(&*piece)))?;
                         }
                     }
-                    events if backlog.is_hurried() => {
+                    events if backlog.is_interrupted() => {
                         for event in events.iter().filter(|event| !event.ephemeral) {
                             show(Some(std::slice::from_ref(event)))?;
                         }

@@ -12,14 +12,14 @@ use super::ids;
 use crate::rpc::Connection;
 
 /// How much is kept for a client that does not know the session yet. Agents send a handful of updates then; one
-/// that sends more is heard at once, because nothing may be lost here.
+/// that sends more is passed on at once, because nothing may be lost here.
 pub const MAX_HELD: usize = 1_000;
 
 /// A notification that waits: its method and parameters.
 type Waiting = (String, Value);
 
 /// Updates of one session on their way to the client.
-pub struct Voice {
+pub struct UpdateSender {
     client: Connection,
     /// What the client calls the session.
     id: String,
@@ -29,7 +29,7 @@ pub struct Voice {
     free: AtomicBool,
 }
 
-impl Voice {
+impl UpdateSender {
     /// `hold`: the client does not know the session yet, and would not know what to do with its updates.
     pub fn new(client: Connection, id: String, hold: bool) -> Self {
         let held = Mutex::new(hold.then(VecDeque::new));
@@ -97,10 +97,10 @@ mod tests {
     use crate::rpc::RpcError;
 
     /// Keeps what it hears.
-    struct Ear(mpsc::UnboundedSender<(String, Value)>);
+    struct Recorder(mpsc::UnboundedSender<(String, Value)>);
 
     #[async_trait]
-    impl Handler for Ear {
+    impl Handler for Recorder {
         async fn notification(&self, method: String, params: Value) {
             let _ = self.0.send((method, params));
         }
@@ -115,26 +115,26 @@ mod tests {
         let (ours, theirs) = tokio::io::duplex(1024);
         let (our_reader, our_writer) = tokio::io::split(ours);
         let (their_reader, their_writer) = tokio::io::split(theirs);
-        let (sender, heard) = mpsc::unbounded_channel();
+        let (sender, queued) = mpsc::unbounded_channel();
         let (deaf, _) = mpsc::unbounded_channel();
-        let other = Connection::new(their_reader, their_writer, Arc::new(Ear(sender)));
-        let client = Connection::new(our_reader, our_writer, Arc::new(Ear(deaf)));
-        (client, heard, other)
+        let other = Connection::new(their_reader, their_writer, Arc::new(Recorder(sender)));
+        let client = Connection::new(our_reader, our_writer, Arc::new(Recorder(deaf)));
+        (client, queued, other)
     }
 
-    fn number(heard: &(String, Value)) -> u64 {
-        assert_eq!(heard.1["sessionId"], "ours");
-        heard.1["update"]["n"].as_u64().unwrap()
+    fn number(queued: &(String, Value)) -> u64 {
+        assert_eq!(queued.1["sessionId"], "ours");
+        queued.1["update"]["n"].as_u64().unwrap()
     }
 
     #[tokio::test]
     async fn updates_carry_the_name_that_the_client_knows() {
-        let (client, mut heard, _other) = client();
-        let voice = Voice::new(client, "ours".to_owned(), false);
-        voice
+        let (client, mut queued, _other) = client();
+        let updates = UpdateSender::new(client, "ours".to_owned(), false);
+        updates
             .pass(json!({ "sessionId": "native", "update": { "n": 1 }, "_meta": { "x": 2 } }))
             .await;
-        let (method, params) = heard.recv().await.unwrap();
+        let (method, params) = queued.recv().await.unwrap();
         assert_eq!(method, "session/update");
         assert_eq!(
             params,
@@ -144,29 +144,29 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_said_of_a_session_nobody_knows_waits_and_keeps_its_order() {
-        let (client, mut heard, _other) = client();
-        let voice = Voice::new(client.clone(), "ours".to_owned(), true);
+        let (client, mut queued, _other) = client();
+        let updates = UpdateSender::new(client.clone(), "ours".to_owned(), true);
         for n in 0..3 {
-            voice.say(json!({ "n": n })).await;
+            updates.say(json!({ "n": n })).await;
         }
         client.notify("answer", json!({})).await.unwrap();
-        voice.release().await;
-        voice.say(json!({ "n": 3 })).await;
-        assert_eq!(heard.recv().await.unwrap().0, "answer");
+        updates.release().await;
+        updates.say(json!({ "n": 3 })).await;
+        assert_eq!(queued.recv().await.unwrap().0, "answer");
         for n in 0..4 {
-            assert_eq!(number(&heard.recv().await.unwrap()), n);
+            assert_eq!(number(&queued.recv().await.unwrap()), n);
         }
     }
 
     #[tokio::test]
     async fn more_than_is_kept_is_said_at_once_and_nothing_is_lost() {
-        let (client, mut heard, _other) = client();
-        let voice = Voice::new(client, "ours".to_owned(), true);
+        let (client, mut queued, _other) = client();
+        let updates = UpdateSender::new(client, "ours".to_owned(), true);
         for n in 0..=MAX_HELD {
-            voice.say(json!({ "n": n })).await;
+            updates.say(json!({ "n": n })).await;
         }
         for n in 0..=MAX_HELD {
-            assert_eq!(number(&heard.recv().await.unwrap()), n as u64);
+            assert_eq!(number(&queued.recv().await.unwrap()), n as u64);
         }
     }
 }

@@ -26,7 +26,7 @@ pub const MAX_WAITING: usize = 1_000;
 const MAX_TOLD_CALLS: usize = 1_000;
 
 /// Something for the client.
-enum Word {
+enum Notice {
     /// A message for the person.
     Message(Visible),
     /// The list of commands is another one.
@@ -39,66 +39,66 @@ enum Word {
     End,
 }
 
-/// Hears what happens in a session, from its first event on.
+/// Queues what the client is told of a session, from its first event on.
 #[derive(Clone)]
-pub struct Ear {
-    words: mpsc::Sender<Word>,
+pub struct NoticeQueue {
+    notices: mpsc::Sender<Notice>,
     /// There was no room for something.
     overrun: Arc<AtomicBool>,
 }
 
-/// What was heard and not told yet.
-pub struct Heard {
-    words: mpsc::Receiver<Word>,
+/// The reading end of the queue.
+pub struct QueuedNotices {
+    notices: mpsc::Receiver<Notice>,
     overrun: Arc<AtomicBool>,
 }
 
-/// An ear, and what it hears.
-pub fn listen() -> (Ear, Heard) {
-    let (sender, words) = mpsc::channel(MAX_WAITING);
+/// A queue, and its reading end.
+pub fn queue() -> (NoticeQueue, QueuedNotices) {
+    let (sender, notices) = mpsc::channel(MAX_WAITING);
     let overrun = Arc::new(AtomicBool::new(false));
-    (Ear { words: sender, overrun: overrun.clone() }, Heard { words, overrun })
+    (NoticeQueue { notices: sender, overrun: overrun.clone() }, QueuedNotices { notices, overrun })
 }
 
-impl Ear {
+impl NoticeQueue {
     /// What the session's events are given to. It waits for nobody.
     pub fn tap(&self) -> Tap {
-        let ear = self.clone();
-        Arc::new(move |event: &Event| ear.hear(event))
+        let notices = self.clone();
+        Arc::new(move |event: &Event| notices.add_event(event))
     }
 
-    fn hear(&self, event: &Event) {
-        let word = match &*event.kind {
-            "commands.changed" => Word::Commands,
-            "session.extensions_loaded" => Word::Extensions,
+    fn add_event(&self, event: &Event) {
+        let notice = match &*event.kind {
+            "commands.changed" => Notice::Commands,
+            "session.extensions_loaded" => Notice::Extensions,
             _ => match Visible::of_event(event) {
-                Some(message) => Word::Message(message),
+                Some(message) => Notice::Message(message),
                 None => return,
             },
         };
-        if self.words.try_send(word).is_err() {
+        if self.notices.try_send(notice).is_err() {
             self.overrun.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Waits until the client has been told everything that was heard so far.
+    /// Waits until the client has been told everything that was queued so far.
     pub async fn told(&self) {
         let (done, is_done) = oneshot::channel();
-        if self.words.send(Word::Everything(done)).await.is_ok() {
-            // A teller that has ended has nothing more to tell.
+        if self.notices.send(Notice::Everything(done)).await.is_ok() {
+            // A writer that has ended has nothing more to tell.
             let _ = is_done.await;
         }
     }
 
     /// Nothing more is told.
     pub async fn end(&self) {
-        // A teller that has ended need not be told to.
-        let _ = self.words.send(Word::End).await;
+        // A writer that has ended need not be told to.
+        let _ = self.notices.send(Notice::End).await;
     }
 }
 
-/// Tells the client.
-pub struct Teller {
+/// Tells the client what is queued.
+pub struct NoticeWriter {
     session: WeakSession,
     front: Arc<ClientFront>,
     rate: Rate,
@@ -108,7 +108,7 @@ pub struct Teller {
     standing: Vec<Standing>,
 }
 
-impl Teller {
+impl NoticeWriter {
     /// For a session that the client is about to hear of.
     pub fn new(session: &Session, front: Arc<ClientFront>) -> Self {
         Self {
@@ -120,16 +120,16 @@ impl Teller {
         }
     }
 
-    /// Tells what is heard, until the end.
-    pub async fn run(mut self, mut heard: Heard) {
-        while let Some(word) = heard.words.recv().await {
-            match word {
-                Word::Message(message) => self.tell(message).await,
-                Word::Commands => self.front.commands_changed().await,
-                Word::Extensions => self.extensions_changed().await,
-                Word::Everything(done) => {
-                    if heard.overrun.swap(false, Ordering::Relaxed) {
-                        // What was not heard may have been this.
+    /// Tells what is queued, until the end.
+    pub async fn run(mut self, mut queued: QueuedNotices) {
+        while let Some(notice) = queued.notices.recv().await {
+            match notice {
+                Notice::Message(message) => self.tell(message).await,
+                Notice::Commands => self.front.commands_changed().await,
+                Notice::Extensions => self.extensions_changed().await,
+                Notice::Everything(done) => {
+                    if queued.overrun.swap(false, Ordering::Relaxed) {
+                        // What was not queued may have been this.
                         self.extensions_changed().await;
                     }
                     if let Some(omission) = self.rate.omission() {
@@ -138,7 +138,7 @@ impl Teller {
                     // Whoever asked may have gone.
                     let _ = done.send(());
                 }
-                Word::End => return,
+                Notice::End => return,
             }
         }
     }
@@ -192,43 +192,43 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_client_is_told_of_is_heard_and_nothing_else() {
-        let (ear, mut heard) = listen();
-        let tap = ear.tap();
+        let (notices, mut queued) = queue();
+        let tap = notices.tap();
         tap(&event("assistant.message", json!({ "content": "x" })));
         tap(&event("session.info", json!({ "infoType": "x", "message": "hello" })));
         tap(&event("commands.changed", json!({})));
         tap(&event("session.extensions_loaded", json!({})));
-        ear.end().await;
-        let mut words = Vec::new();
-        while let Some(word) = heard.words.recv().await {
-            words.push(match word {
-                Word::Message(message) => message.text,
-                Word::Commands => "commands".to_owned(),
-                Word::Extensions => "extensions".to_owned(),
-                Word::Everything(_) => "everything".to_owned(),
-                Word::End => break,
+        notices.end().await;
+        let mut notices = Vec::new();
+        while let Some(notice) = queued.notices.recv().await {
+            notices.push(match notice {
+                Notice::Message(message) => message.text,
+                Notice::Commands => "commands".to_owned(),
+                Notice::Extensions => "extensions".to_owned(),
+                Notice::Everything(_) => "everything".to_owned(),
+                Notice::End => break,
             });
         }
-        assert_eq!(words, ["hello", "commands", "extensions"]);
+        assert_eq!(notices, ["hello", "commands", "extensions"]);
     }
 
     #[tokio::test]
     async fn more_than_may_wait_is_not_waited_for() {
-        let (ear, heard) = listen();
-        let tap = ear.tap();
+        let (notices, queued) = queue();
+        let tap = notices.tap();
         for _ in 0..MAX_WAITING {
             tap(&event("commands.changed", json!({})));
         }
-        assert!(!heard.overrun.load(Ordering::Relaxed));
+        assert!(!queued.overrun.load(Ordering::Relaxed));
         tap(&event("commands.changed", json!({})));
-        assert!(heard.overrun.load(Ordering::Relaxed));
+        assert!(queued.overrun.load(Ordering::Relaxed));
     }
 
     #[tokio::test]
     async fn nobody_waits_for_a_teller_that_has_ended() {
-        let (ear, heard) = listen();
-        drop(heard);
-        ear.told().await;
-        ear.end().await;
+        let (notices, queued) = queue();
+        drop(queued);
+        notices.told().await;
+        notices.end().await;
     }
 }
