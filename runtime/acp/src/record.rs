@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde::Serialize;
 use tenon_host::beneath::Beneath;
+use tenon_host::layout;
 
 /// The name of the file in the session's folder.
 const FILE_NAME: &str = "agent.json";
@@ -37,7 +38,7 @@ pub struct SessionRecord {
 
 /// The folder of a session.
 pub fn folder(home: &Path, id: &str) -> PathBuf {
-    home.join("session-state").join(id)
+    layout::session(home, id)
 }
 
 /// Now, as records tell the time.
@@ -47,7 +48,7 @@ pub fn now() -> String {
 
 /// Every session with an agent, the newest first.
 pub fn list(home: &Path) -> Vec<SessionRecord> {
-    let Ok(folders) = std::fs::read_dir(home.join("session-state")) else { return Vec::new() };
+    let Ok(folders) = std::fs::read_dir(layout::sessions(home)) else { return Vec::new() };
     let mut records: Vec<_> =
         folders.filter_map(|folder| read(home, folder.ok()?.file_name().to_str()?)).collect();
     records.sort_by(|a, b| b.updated.cmp(&a.updated));

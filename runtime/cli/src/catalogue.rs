@@ -58,7 +58,7 @@ impl Stored {
 
 /// The folder with a folder for every session.
 fn root(home: &Path) -> PathBuf {
-    home.join("session-state")
+    tenon_host::layout::sessions(home)
 }
 
 /// The file with the events of a session.

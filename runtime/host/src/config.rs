@@ -10,8 +10,6 @@ use serde::de::DeserializeOwned;
 use serde::de::IgnoredAny;
 use tenon_protocol::limits::MIN_HEAP_BYTES;
 
-use crate::grants::Profile;
-
 /// The name of the file in the home folder.
 pub const FILE_NAME: &str = "config.toml";
 
@@ -84,6 +82,31 @@ pub enum Watch {
     Poll,
     /// Not at all.
     Off,
+}
+
+/// A usual set of permissions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Everything the user may do.
+    #[default]
+    Full,
+    /// Files inside the workspace, the session's folder and the extension's own data folder; of the session's folder it
+    /// writes files and plan only. No network, no subprocess.
+    Workspace,
+    /// Its own files, to be loaded, and nothing else.
+    None,
+}
+
+impl Profile {
+    /// A profile with a larger one permits all that one with a smaller one does.
+    pub(crate) fn breadth(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Workspace => 1,
+            Self::Full => 2,
+        }
+    }
 }
 
 /// What happens where the kernel cannot enforce an extension's grant.

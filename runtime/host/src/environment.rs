@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
 use crate::config::ExtensionConfig;
-use crate::grants::Profile;
+use crate::config::Profile;
 
 /// Words that make a variable a secret when its name, taken apart where words begin, contains one.
 const SECRET_WORDS: [&str; 30] = [

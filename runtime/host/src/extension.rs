@@ -1,5 +1,7 @@
 //! One extension as the host sees it.
 
+mod hook;
+
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -9,6 +11,8 @@ use tenon_protocol::message::EndReason;
 use tenon_protocol::message::EngineName;
 use tenon_protocol::message::ReadyReport;
 use tenon_protocol::message::ScriptError;
+
+pub use hook::Hook;
 
 use crate::discovery::Found;
 use crate::discovery::Scope;

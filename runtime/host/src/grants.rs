@@ -3,52 +3,24 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use serde::Serialize;
 use tenon_protocol::message::Access;
 use tenon_protocol::message::Grant;
 use tenon_protocol::message::Guarded;
 
+use crate::approvals;
 use crate::config;
 use crate::config::ExtensionConfig;
+use crate::config::Profile;
+use crate::layout::FILES;
+use crate::layout::SOCKETS;
 use crate::picked_up;
 use crate::picked_up::PickedUp;
-use crate::session::APPROVALS_FILE;
-use crate::session::FILES;
 use crate::switches;
 use crate::trust;
 
-/// A usual set of permissions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// Everything the user may do.
-    #[default]
-    Full,
-    /// Files inside the workspace, the session's folder and the extension's own data folder; of the session's folder it
-    /// writes files and plan only. No network, no subprocess.
-    Workspace,
-    /// Its own files, to be loaded, and nothing else.
-    None,
-}
-
-impl Profile {
-    /// A profile with a larger one permits all that one with a smaller one does.
-    fn breadth(self) -> u8 {
-        match self {
-            Self::None => 0,
-            Self::Workspace => 1,
-            Self::Full => 2,
-        }
-    }
-}
-
-/// Where Tenon's sockets are, in its home: of sessions, and of zygotes.
-pub(crate) const SOCKETS: [&str; 2] = ["run", "zygote"];
-
 /// What decides in Tenon's home, whether it is there already or not.
 const STORES: [&str; 5] =
-    [config::FILE_NAME, trust::FILE_NAME, switches::FILE_NAME, APPROVALS_FILE, "extensions"];
+    [config::FILE_NAME, trust::FILE_NAME, switches::FILE_NAME, approvals::FILE_NAME, "extensions"];
 
 /// How many entries of each folder of Tenon's home are denied by name; the kernel denies all of them.
 const MAX_BESIDE: usize = 256;

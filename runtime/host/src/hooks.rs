@@ -19,54 +19,13 @@ use tenon_protocol::message::ScriptError;
 use tracing::Instrument;
 use tracing::debug_span;
 
+pub use crate::extension::Hook;
+
 use crate::events::Bus;
 use crate::extensions::CallFailure;
 use crate::extensions::Extensions;
 use crate::extensions::HookTarget;
 use crate::extensions::View;
-
-/// A point in a session at which extensions are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hook {
-    SessionStart,
-    UserPromptSubmitted,
-    UserPromptTransformed,
-    PreToolUse,
-    PreMcpToolCall,
-    PostToolUse,
-    PostToolUseFailure,
-    AgentStop,
-    ErrorOccurred,
-    SessionEnd,
-    SubagentStart,
-    SubagentStop,
-}
-
-impl Hook {
-    /// The key in `joinSession({ hooks })`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "onSessionStart",
-            Self::UserPromptSubmitted => "onUserPromptSubmitted",
-            Self::UserPromptTransformed => "onUserPromptTransformed",
-            Self::PreToolUse => "onPreToolUse",
-            Self::PreMcpToolCall => "onPreMcpToolCall",
-            Self::PostToolUse => "onPostToolUse",
-            Self::PostToolUseFailure => "onPostToolUseFailure",
-            Self::AgentStop => "onAgentStop",
-            Self::ErrorOccurred => "onErrorOccurred",
-            Self::SessionEnd => "onSessionEnd",
-            Self::SubagentStart => "onSubagentStart",
-            Self::SubagentStop => "onSubagentStop",
-        }
-    }
-
-    /// The name in events: `preToolUse`.
-    pub fn kind(self) -> String {
-        let (first, rest) = self.name()[2..].split_at(1);
-        first.to_ascii_lowercase() + rest
-    }
-}
 
 /// What an extension's hook answered.
 pub type Output = Map<String, Value>;
@@ -260,16 +219,5 @@ fn describe(failure: &CallFailure) -> Value {
             described
         }
         failure => json!({ "message": failure.to_string() }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hooks_have_the_names_of_the_contract() {
-        assert_eq!(Hook::PreToolUse.kind(), "preToolUse");
-        assert_eq!(Hook::UserPromptSubmitted.kind(), "userPromptSubmitted");
     }
 }

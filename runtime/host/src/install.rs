@@ -6,7 +6,6 @@
 mod copy;
 mod error;
 mod source;
-pub(crate) mod staging;
 
 use std::fs;
 use std::path::Component;
@@ -27,9 +26,10 @@ use crate::extension::hash;
 use crate::log_files::KEPT_LOG_FILES;
 use crate::log_files::LogFiles;
 use crate::scaffold::check_name;
+use crate::staging;
+use crate::staging::Staging;
 use crate::trust;
 use copy::Bounds;
-use staging::Staging;
 
 /// The most files, folders and links of one extension. One with large packages has a few thousand; more is
 /// a path that was not meant, such as a home folder.

@@ -1,9 +1,10 @@
 //! Extensions and the session they join, without any agent.
 //!
 //! [`Session`] is the entry: it finds extensions, starts each in an isolate, and puts every prompt, tool
-//! call, command and event through them. What answers prompts ([`front::Agent`]) and where the person is
+//! call, command and event through them. What answers prompts ([`session::Agent`]) and where the person is
 //! ([`front::Front`]) is given to it.
 
+pub mod approvals;
 pub mod beneath;
 pub mod config;
 pub mod control;
@@ -18,6 +19,7 @@ mod hooks;
 mod ids;
 pub mod install;
 pub mod isolates;
+pub mod layout;
 pub mod limits;
 pub mod log_files;
 mod logs;
@@ -27,6 +29,7 @@ pub mod private_socket;
 mod registry;
 pub mod scaffold;
 pub mod session;
+mod staging;
 pub mod store;
 pub mod supervision;
 pub mod switches;

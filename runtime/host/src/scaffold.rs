@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::install::staging::Staging;
+use crate::staging::Staging;
 
 /// The longest name of an extension, in characters. It becomes part of ids, tool names and paths.
 pub const MAX_NAME_CHARS: usize = 64;

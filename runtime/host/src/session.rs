@@ -1,6 +1,6 @@
 //! One conversation: its extensions, its events, its turns. Any front and any agent can drive it.
 
-mod approvals;
+mod agent;
 mod baseline;
 mod canvas;
 mod canvas_tools;
@@ -13,6 +13,7 @@ mod larger_grants;
 mod launch;
 mod manage_tools;
 mod management;
+mod message;
 mod offers;
 mod outcome;
 mod own_tools;
@@ -46,20 +47,20 @@ use serde_json::Value;
 use serde_json::json;
 use tokio::sync::watch;
 
-pub(crate) use approvals::FILE_NAME as APPROVALS_FILE;
+pub use agent::Agent;
 pub use canvas::CanvasFault;
 pub use canvas::OpenCanvasRequest;
 pub use command::CommandError;
 pub use ending::EndReason;
 use ending::Phase;
 pub use manage_tools::RELOAD_TOOL;
+pub use message::Delivery;
+pub use message::MAX_QUEUED_PROMPTS;
+pub use message::Message;
+pub use message::SendError;
+pub use message::TurnEnd;
 pub use outcome::ToolOutcome;
 pub use permission::NOBODY_TO_ASK;
-pub use queue::Delivery;
-pub use queue::MAX_QUEUED_PROMPTS;
-pub use queue::Message;
-pub use queue::SendError;
-pub(crate) use quota::FILES;
 pub use rpc::SERVED as SERVED_RPC;
 pub use subagent::SubagentCall;
 pub use subagent::SubagentEnd;
@@ -72,7 +73,6 @@ pub use tool_call::ToolListing;
 pub use tool_call::Verdict;
 pub use turn::MAX_CONSECUTIVE_BLOCKS;
 pub use turn::Turn;
-pub use turn::TurnEnd;
 
 use crate::config::Config;
 use crate::config::ConfigError;
@@ -85,12 +85,12 @@ use crate::events::JournalError;
 use crate::events::Subscriber;
 use crate::extension::ExtensionInfo;
 use crate::extensions::Extensions;
-use crate::front::Agent;
 use crate::front::Context;
 use crate::front::Front;
 use crate::hooks::Runner;
 use crate::hooks::lifecycle::SessionStart;
 use crate::isolates::Isolates;
+use crate::layout;
 use crate::log_files::LogFiles;
 use crate::logs::LogLine;
 use crate::supervision::Timing;
@@ -267,7 +267,7 @@ impl Session {
             Some(id) => return Err(SessionError::BadId(id.clone())),
             None => uuid::Uuid::new_v4().to_string(),
         };
-        let folder = options.home.join("session-state").join(&id);
+        let folder = layout::session(&options.home, &id);
         let own = folder.join("extensions");
         let places = Places::new(
             &options.cwd,

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Map;
 use serde_json::Value;
+use serde_json::json;
 use tenon_protocol::message::ScriptError;
 
 /// A tool as an extension declares it.
@@ -24,10 +25,32 @@ pub struct ToolDeclaration {
 }
 
 impl ToolDeclaration {
+    /// A tool of the session itself. The agent may use it without a question.
+    pub(crate) fn of_session(
+        name: &str,
+        description: &str,
+        required: &[&str],
+        properties: Value,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters: Some(
+                json!({ "type": "object", "properties": properties, "required": required }),
+            ),
+            rest: Map::from_iter([("skipPermission".to_owned(), true.into())]),
+        }
+    }
+
     /// Whether a flag is set.
     pub fn flag(&self, name: &str) -> bool {
         self.rest.get(name) == Some(&Value::Bool(true))
     }
+}
+
+/// The schema of a text among the properties of a tool.
+pub(crate) fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
 }
 
 /// How a tool call ended.

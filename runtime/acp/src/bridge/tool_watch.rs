@@ -459,7 +459,7 @@ pub(super) mod stage {
 
     use tenon_host::SessionOptions;
     use tenon_host::events::Event;
-    use tenon_host::front::Agent;
+    use tenon_host::session::Agent;
 
     use super::super::OpeningParams;
     use super::*;

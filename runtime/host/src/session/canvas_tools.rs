@@ -6,10 +6,9 @@ use serde_json::json;
 use super::Session;
 use super::canvas::CanvasFault;
 use super::canvas::OpenCanvasRequest;
-use super::own_tools::declare;
-use super::own_tools::text;
 use crate::tool::ToolDeclaration;
 use crate::tool::ToolResult;
+use crate::tool::text;
 
 /// Their names.
 pub const NAMES: [&str; 3] = ["list_canvas_capabilities", "open_canvas", "invoke_canvas_action"];
@@ -18,14 +17,14 @@ pub const NAMES: [&str; 3] = ["list_canvas_capabilities", "open_canvas", "invoke
 pub fn declarations() -> Vec<ToolDeclaration> {
     let [list, open, act] = NAMES;
     vec![
-        declare(
+        ToolDeclaration::of_session(
             list,
             "Lists the canvases (live pages shown beside the conversation) that can be opened, \
                  with the input each takes and its actions, and those that are open.",
             &[],
             json!({ "canvasId": text("Only this canvas") }),
         ),
-        declare(
+        ToolDeclaration::of_session(
             open,
             "Opens a canvas and shows it to the person. With the instanceId of an open canvas it \
                  is brought to the front.",
@@ -37,7 +36,7 @@ pub fn declarations() -> Vec<ToolDeclaration> {
                 "input": { "description": "What it is opened with; see its inputSchema" },
             }),
         ),
-        declare(
+        ToolDeclaration::of_session(
             act,
             "Does something with an open canvas.",
             &["instanceId", "actionName"],

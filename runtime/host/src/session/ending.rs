@@ -10,6 +10,7 @@ use crate::extensions::Load;
 use crate::extensions::Peer;
 use crate::front::Context;
 use crate::hooks::lifecycle::SessionEnd;
+use crate::layout::FILES;
 
 /// Why a session ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +106,7 @@ impl Session {
         self.0.bus.sync().await;
         self.0.bus.release();
         // The folders stay if there is something in them.
-        let _ = std::fs::remove_dir(self.0.folder.join("files"));
+        let _ = std::fs::remove_dir(self.0.folder.join(FILES));
         let _ = std::fs::remove_dir(&self.0.folder);
     }
 

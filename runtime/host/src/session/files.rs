@@ -8,7 +8,6 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::Session;
-use super::quota::FILES;
 use super::quota::Kind;
 use super::quota::NoRoom;
 use super::quota::RESULTS;
@@ -17,6 +16,7 @@ use crate::beneath::Before;
 use crate::beneath::Beneath;
 use crate::beneath::BeneathError;
 use crate::hooks::lifecycle::SessionEnd;
+use crate::layout::FILES;
 
 /// The largest file that is read or written through the session.
 pub const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;

@@ -9,11 +9,11 @@ use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::RequestId;
 
 use super::Session;
-use super::approvals::Approvals;
-use super::approvals::identity;
 use super::offers;
 use super::own_tools;
 use super::pending::Kind;
+use crate::approvals::Approvals;
+use crate::approvals::identity;
 use crate::environment;
 use crate::extension::Registration;
 use crate::extension::Status;
@@ -22,6 +22,7 @@ use crate::extensions::Peer;
 use crate::extensions::Slot;
 use crate::extensions::State;
 use crate::extensions::id_of;
+use crate::layout::FILES;
 
 impl Session {
     /// Answers `session.join`, at once or after the person was asked.
@@ -155,7 +156,7 @@ impl Session {
         if rejoined {
             self.announce_offers();
         }
-        let workspace = std::fs::create_dir_all(self.folder().join("files"))
+        let workspace = std::fs::create_dir_all(self.folder().join(FILES))
             .is_ok()
             .then(|| self.folder().to_owned());
         Ok(json!({

@@ -17,13 +17,13 @@ use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::Suspicion;
 
 use super::Session;
-use super::approvals::Approvals;
-use super::approvals::identity;
 use super::baseline::Abandoned;
 use super::baseline::Baseline;
 use super::baseline::Content;
 use super::launch::Obstacle;
 use super::launch::key_of;
+use crate::approvals::Approvals;
+use crate::approvals::identity;
 use crate::config::ExtensionConfig;
 use crate::discovery;
 use crate::discovery::Found;

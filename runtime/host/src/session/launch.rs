@@ -11,9 +11,9 @@ use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::Outside;
 use tenon_protocol::message::ToIsolate;
 
-use super::FILES;
 use super::Session;
 use crate::config::ExtensionConfig;
+use crate::config::Profile;
 use crate::config::Sandbox;
 use crate::discovery;
 use crate::discovery::Found;
@@ -30,9 +30,9 @@ use crate::extensions::Key;
 use crate::extensions::Load;
 use crate::extensions::Peer;
 use crate::extensions::State;
-use crate::grants;
 use crate::grants::GrantFolders;
-use crate::grants::Profile;
+use crate::layout::FILES;
+use crate::layout::SOCKETS;
 use crate::limits::Limits;
 use crate::private_socket;
 use crate::switches::Switches;
@@ -342,7 +342,7 @@ impl Session {
                 let _ = std::fs::create_dir_all(&data);
                 let _ = std::fs::create_dir_all(self.0.folder.join(FILES));
             }
-            for folder in grants::SOCKETS {
+            for folder in SOCKETS {
                 let _ = private_socket::make_folder(&options.home.join(folder));
             }
         }

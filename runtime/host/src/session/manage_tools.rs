@@ -12,14 +12,13 @@ use serde_json::json;
 use super::PermissionCheck;
 use super::Session;
 use super::ToolCall;
-use super::own_tools;
-use super::own_tools::declare;
 use crate::discovery;
 use crate::extension::ExtensionInfo;
 use crate::extension::Status;
 use crate::logs::MAX_LOG_LINES;
 use crate::scaffold;
 use crate::scaffold::Kind;
+use crate::tool;
 use crate::tool::ResultType;
 use crate::tool::ToolDeclaration;
 use crate::tool::ToolResult;
@@ -69,7 +68,7 @@ pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
     let kinds = Kind::ALL.map(Kind::as_str);
     let [manage, reload] = NAMES;
     vec![
-        declare(
+        ToolDeclaration::of_session(
             manage,
             "Makes extensions and looks after them. Extensions are JavaScript or TypeScript files that \
              add tools, hooks, slash commands and canvases to this session. To write one: read the \
@@ -85,8 +84,8 @@ pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
                      load its files once and report, as a linter would. enable, disable: switch it on \
                      or off",
                 ),
-                "name": own_tools::text("The extension, by name or id (project:my-ext); for all but list and guide"),
-                "description": own_tools::text("scaffold: what it is for; becomes a comment"),
+                "name": tool::text("The extension, by name or id (project:my-ext); for all but list and guide"),
+                "description": tool::text("scaffold: what it is for; becomes a comment"),
                 "location": one_of(
                     &LOCATIONS,
                     "scaffold: for this repository (default), for this user everywhere, or for this \
@@ -96,7 +95,7 @@ pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
                     &kinds,
                     "scaffold: a tool (default), a canvas, hooks, or a tool in TypeScript",
                 ),
-                "tool": own_tools::text("test: also call this tool of the running extension"),
+                "tool": tool::text("test: also call this tool of the running extension"),
                 "args": { "type": "object", "description": "test: the arguments of that call" },
                 "lines": {
                     "type": "integer",
@@ -105,7 +104,7 @@ pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
                 },
             }),
         ),
-        declare(
+        ToolDeclaration::of_session(
             reload,
             "Loads all extensions anew from disk; call it after you wrote or changed one. Calls that \
              are running finish first. An extension whose new files do not load goes on with its old \

@@ -1,7 +1,6 @@
 //! The session's own tools: for canvases, and for managing extensions.
 
 use serde_json::Value;
-use serde_json::json;
 
 use super::Session;
 use super::canvas_tools;
@@ -12,28 +11,6 @@ use crate::tool::ToolResult;
 /// Whether a tool of this name is the session's own.
 pub fn is_own(name: &str) -> bool {
     canvas_tools::NAMES.contains(&name) || manage_tools::NAMES.contains(&name)
-}
-
-/// A tool of ours, as the agent is told of it. The agent may use it without a question.
-pub fn declare(
-    name: &str,
-    description: &str,
-    required: &[&str],
-    properties: Value,
-) -> ToolDeclaration {
-    ToolDeclaration {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters: Some(
-            json!({ "type": "object", "properties": properties, "required": required }),
-        ),
-        rest: serde_json::Map::from_iter([("skipPermission".to_owned(), true.into())]),
-    }
-}
-
-/// The schema of a text.
-pub fn text(description: &str) -> Value {
-    json!({ "type": "string", "description": description })
 }
 
 impl Session {

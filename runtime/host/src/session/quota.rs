@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The folder of a session's files, below the session's own.
-pub const FILES: &str = "files";
+use crate::layout::FILES;
 
 /// The folder of long results, below that of the files.
 pub(super) const RESULTS: &str = "tool-results";

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::Session;
 use super::StartSource;
+use super::message::TurnEnd;
 use super::outcome::ToolOutcome;
 use super::queue::Next;
 use super::queue::Queued;
@@ -317,24 +318,6 @@ impl Session {
         }
         false
     }
-}
-
-/// What a message came to.
-#[derive(Debug, Clone)]
-pub enum TurnEnd {
-    /// The agent has stopped by itself.
-    Ended(StopReason),
-    /// An extension did not let the prompt through.
-    Blocked {
-        /// `scope:name`.
-        by: String,
-        /// Its reason.
-        reason: String,
-    },
-    /// It was aborted, or forgotten before its turn came.
-    Cancelled,
-    /// The agent could not work on it.
-    Failed(AgentError),
 }
 
 /// A prompt that is being worked on; the agent tells it what happens.

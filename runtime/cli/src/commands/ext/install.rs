@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tenon_host::LoadError;
 use tenon_host::Session;
+use tenon_host::approvals;
 use tenon_host::control::Request;
 use tenon_host::discovery::Scope;
 use tenon_host::install;
@@ -60,7 +61,7 @@ pub async fn run(args: &Args, install: &InstallArgs) -> Result<ExitCode, CliErro
             // Before it gets its place, where a live session would load it at once.
             if !candidate.same_source {
                 let Candidate { name, folder, .. } = *candidate;
-                forgotten = Session::forget_secrets(&workspace.home, scope, name, folder)
+                forgotten = approvals::forget_secrets(&workspace.home, scope, name, folder)
                     .map_err(|error| error.to_string())?;
             }
             Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use serde_json::json;
-use tenon_host::Session;
+use tenon_host::approvals;
 use tenon_host::control::Request;
 use tenon_host::discovery::Found;
 use tenon_host::discovery::Scope;
@@ -49,7 +49,7 @@ pub async fn run(args: &Args, name: &str, yes: bool) -> Result<ExitCode, CliErro
     // One that comes to that place later is another extension: it asks for secrets itself, and is not
     // switched off. Secrets first: if they cannot be forgotten, nothing has happened yet.
     let forgotten =
-        Session::forget_secrets(&workspace.home, found.scope, &found.name, &found.folder)
+        approvals::forget_secrets(&workspace.home, found.scope, &found.name, &found.folder)
             .map_err(|error| CliError::new(error.to_string()))?;
     install::remove(&found.folder).map_err(|error| CliError::new(error.to_string()))?;
     if let Ok(real) = real {

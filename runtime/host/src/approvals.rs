@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::Session;
 use crate::discovery::Scope;
 use crate::extensions::Key;
 use crate::extensions::id_of;
@@ -12,10 +11,10 @@ use crate::store::JsonStore;
 use crate::store::StoreError;
 
 /// The name of the file in the home folder.
-pub(crate) const FILE_NAME: &str = "environment-approvals.json";
+pub const FILE_NAME: &str = "environment-approvals.json";
 
 /// What was approved: by extension, the sets of names as the user saw them.
-pub struct Approvals(JsonStore<BTreeMap<String, Vec<Vec<String>>>>);
+pub(crate) struct Approvals(JsonStore<BTreeMap<String, Vec<Vec<String>>>>);
 
 impl Approvals {
     /// Those in a home folder.
@@ -65,21 +64,19 @@ impl Approvals {
     }
 }
 
-impl Session {
-    /// Forgets which secrets an extension was let have, in whatever session; whether there were any. For the
-    /// time when it goes: what comes to its place later is another extension, and has to ask itself.
-    pub fn forget_secrets(
-        home: &Path,
-        scope: Scope,
-        name: &str,
-        folder: &Path,
-    ) -> Result<bool, StoreError> {
-        Approvals::of(home).forget(&(scope, name.to_owned(), folder.to_owned()))
-    }
+/// Forgets which secrets an extension was let have, in whatever session; whether there were any. For the
+/// time when it goes: what comes to its place later is another extension, and has to ask itself.
+pub fn forget_secrets(
+    home: &Path,
+    scope: Scope,
+    name: &str,
+    folder: &Path,
+) -> Result<bool, StoreError> {
+    Approvals::of(home).forget(&(scope, name.to_owned(), folder.to_owned()))
 }
 
 /// An extension, told apart from those of the same name in other repositories.
-pub fn identity(key: &Key) -> String {
+pub(crate) fn identity(key: &Key) -> String {
     format!("{} {}", id_of(key), key.2.display())
 }
 
@@ -136,7 +133,7 @@ mod tests {
             approvals.remember(&identity(key), &x).unwrap();
         }
         approvals.remember(&identity(&gone), &names(&["Y"])).unwrap();
-        assert!(Session::forget_secrets(&home, gone.0, &gone.1, &gone.2).unwrap());
+        assert!(forget_secrets(&home, gone.0, &gone.1, &gone.2).unwrap());
         assert!(!approvals.holds(&identity(&gone), &x));
         assert!(!approvals.holds(&identity(&gone), &names(&["Y"])));
         assert!(others.iter().all(|other| approvals.holds(&identity(other), &x)));
