@@ -39,7 +39,13 @@ pub fn apply(request: &Request<'_>, usable: &Layers) -> Result<Layers, SandboxEr
         let done = usable_or(usable.mount_namespace, Layer::MountNamespace)
             .and_then(|()| no_open_folders(request.mode, &mut applied.layers.notes))
             .and_then(|()| mounts::apply(&plan));
-        applied.layers.mount_namespace = applied.settle(done)?.is_some();
+        let loose = applied.settle(done)?;
+        applied.layers.mount_namespace = loose.is_some();
+        for (link, error) in loose.into_iter().flatten() {
+            let action = format!("hold {} in its place", link.display());
+            let held = Err(SandboxError::failed(Layer::MountNamespace, action, error));
+            applied.settle::<()>(held)?;
+        }
     }
     let done = capabilities::drop_all()
         .map_err(|error| SandboxError::failed(Layer::NoNewPrivileges, "drop capabilities", error));

@@ -4,7 +4,8 @@
 //! - What lies in there and is to be written all the same gets mounted on itself again, as it was before.
 //! - What is not to be read gets something empty mounted over it.
 //! - The folders above, as far as the process could rename them, get mounted on themselves: a mount point
-//!   cannot be renamed or removed, so nothing else can be put in its place.
+//!   cannot be renamed or removed, so nothing else can be put in its place. The same is done to links that
+//!   lead to what is closed: a link can be a mount point, too; and to the folders above what is denied and not there.
 //! - Where only some folders are writable, all others become read-only. Landlock has no rule for modes,
 //!   owners, times and attributes of files; a read-only mount has.
 //!
@@ -71,8 +72,9 @@ enum Closing {
     Hidden,
 }
 
-/// Makes the mounts of a plan. The process is left without any capability that comes with its namespace.
-pub fn apply(plan: &Plan) -> Result<(), SandboxError> {
+/// Makes the mounts of a plan, and returns links that could not be held in their place. The process is left without any
+/// capability that comes with its namespace.
+pub fn apply(plan: &Plan) -> Result<Vec<(PathBuf, io::Error)>, SandboxError> {
     let failed = |action, error| SandboxError::failed(Layer::MountNamespace, action, error);
     // The current folder would go on to lead below the mounts.
     let current = std::env::current_dir();
@@ -108,9 +110,13 @@ pub fn apply(plan: &Plan) -> Result<(), SandboxError> {
         };
         closed.map_err(|error| failed(format!("close {} ({closing:?})", path.display()), error))?;
     }
+    // Last: what is mounted on a folder later would take its place.
+    let pinned = plan.links.iter().map(|link| (link, mount_on_itself(link, false)));
+    let loose = pinned.filter_map(|(link, done)| Some((link.clone(), done.err()?))).collect();
     let back = current.and_then(std::env::set_current_dir);
     back.or_else(|_| std::env::set_current_dir("/"))
-        .map_err(|error| failed("go back to the current folder".into(), error))
+        .map_err(|error| failed("go back to the current folder".into(), error))?;
+    Ok(loose)
 }
 
 /// Mounts made here stay here. Those that the system makes and removes from now on still come and go.
@@ -132,6 +138,9 @@ fn closings(plan: &Plan) -> Vec<(PathBuf, Closing)> {
     let hidden = plan.hidden.iter().map(|path| (path, Closing::Hidden));
     for (path, closing) in frozen.chain(hidden) {
         add(path, closing);
+        plan.movable_above(path).for_each(|above| add(above, Closing::Pinned));
+    }
+    for path in plan.links.iter().chain(&plan.absent) {
         plan.movable_above(path).for_each(|above| add(above, Closing::Pinned));
     }
     plan.reopened.iter().for_each(|path| add(path, Closing::Reopened));

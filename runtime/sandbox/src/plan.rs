@@ -9,6 +9,7 @@ use tenon_protocol::message::Guarded;
 
 use crate::Request;
 use crate::error::SandboxError;
+use crate::links;
 use crate::programs;
 
 /// What programs are made of. They are read and started from here, whatever the grant lets be read.
@@ -78,6 +79,10 @@ pub struct Plan {
     pub frozen: Vec<PathBuf>,
     /// Inside something frozen, and written all the same.
     pub reopened: Vec<PathBuf>,
+    /// Denied to be written, and not there: what would be made first to get there. The folders above stay where they are.
+    pub absent: Vec<PathBuf>,
+    /// Links to what is closed that could be replaced, to have something else closed the next time.
+    pub links: Vec<PathBuf>,
     /// Programs that are named by path, or found where the system's are not.
     pub programs: Vec<PathBuf>,
     /// Whether programs may be started.
@@ -101,9 +106,9 @@ impl Plan {
         let run = !matches!(&grant.run.allow, Some(names) if names.is_empty());
 
         let mut absent = Vec::new();
-        let Guarded { frozen: guarded, open, closed } = &grant.guarded;
-        let unreadable = grant.read.deny.iter().chain(closed).map(Path::new);
-        let mut unreadable = denied(unreadable, "reading", &mut absent);
+        let Guarded { frozen: guarded, open, closed, .. } = &grant.guarded;
+        let unread = grant.read.deny.iter().chain(closed).map(Path::new);
+        let mut unreadable = denied(unread.clone(), "reading", &mut absent);
         notes.extend(absent.into_iter().map(|(_, note)| note));
         let mut read = allowed(&grant.read, &unreadable, "read", &mut notes);
         // What cannot be read cannot be started, nor copied or linked to be started under another name.
@@ -127,13 +132,15 @@ impl Plan {
         frozen.extend(places);
         // What cannot be made need not be denied.
         absent.retain(|(path, _)| can_be_made(path, &write, &frozen));
-        notes.extend(absent.into_iter().map(|(_, note)| note));
-        note_links(unwritable.chain(guarded), &write, &mut notes);
+        let (absent, said): (Vec<_>, Vec<_>) = absent.into_iter().unzip();
+        let absent = absent.iter().filter_map(|path| first_missing(path)).collect();
+        notes.extend(said);
+        let mut links = replaceable_links(unwritable.chain(guarded).chain(unread), &write);
 
         let implied = if run { [PROGRAMS, PROGRAMS_READ].concat() } else { Vec::new() };
         let implied: Vec<_> =
             implied.iter().filter_map(|path| Path::new(path).canonicalize().ok()).collect();
-        let hidden = unreadable
+        let hidden: Vec<_> = unreadable
             .into_iter()
             .filter(|path| {
                 if kept.contains(path) {
@@ -145,6 +152,8 @@ impl Plan {
             .collect();
         frozen.retain(|path| inside(path, &write));
         reopened.retain(|path| inside(path, &frozen));
+        let is_writable = |link: &Path| !inside(link, &frozen) || inside(link, &reopened);
+        links.retain(|link| is_writable(link) && !inside(link, &hidden));
 
         Ok(Self {
             writes: !matches!(&grant.write.allow, Some(paths) if paths.is_empty()),
@@ -160,6 +169,8 @@ impl Plan {
             hidden,
             frozen,
             reopened,
+            absent,
+            links,
             run,
             notes,
         })
@@ -167,7 +178,11 @@ impl Plan {
 
     /// Whether something is denied inside what is allowed, which takes mounts.
     pub fn needs_mounts(&self) -> bool {
-        !self.hidden.is_empty() || !self.frozen.is_empty()
+        let above_absent = || self.absent.iter().flat_map(|path| self.movable_above(path));
+        !self.hidden.is_empty()
+            || !self.frozen.is_empty()
+            || !self.links.is_empty()
+            || above_absent().next().is_some()
     }
 
     /// Whether only some folders are writable.
@@ -214,8 +229,19 @@ fn allowed(
 
 /// Whether something that is not there could be made where the writable trees are.
 fn can_be_made(path: &Path, writable: &[PathBuf], frozen: &[PathBuf]) -> bool {
-    let there = path.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
-    there.is_some_and(|there| inside(&there, writable) && !inside(&there, frozen))
+    first_missing(path).is_some_and(|first| inside(&first, writable) && !inside(&first, frozen))
+}
+
+/// What is to be made first to get to what is not there, by where it will really be.
+fn first_missing(path: &Path) -> Option<PathBuf> {
+    let mut name = path.file_name();
+    for above in path.ancestors().skip(1) {
+        if let Ok(there) = above.canonicalize() {
+            return Some(there.join(name?));
+        }
+        name = above.file_name();
+    }
+    None
 }
 
 /// The real paths of what is denied and exists; and what does not, with a note.
@@ -241,24 +267,16 @@ fn denied<'a>(
     real
 }
 
-/// A link that can be replaced leads to what is frozen only until it is.
-fn note_links<'a>(
+/// The links by which paths lead somewhere, where the process may replace them.
+fn replaceable_links<'a>(
     paths: impl Iterator<Item = &'a Path>,
     writable: &[PathBuf],
-    notes: &mut Vec<String>,
-) {
-    for path in paths {
-        for step in path.ancestors().filter(|step| step.is_symlink()) {
-            let parent = step.parent().and_then(|parent| parent.canonicalize().ok());
-            if parent.is_some_and(|parent| inside(&parent, writable)) {
-                notes.push(format!(
-                    "{} can be replaced, because {} is a link",
-                    path.display(),
-                    step.display()
-                ));
-            }
-        }
-    }
+) -> Vec<PathBuf> {
+    let mut found: Vec<_> = paths.flat_map(links::on_the_way).collect();
+    found.retain(|link| link.parent().is_some_and(|folder| inside(folder, writable)));
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// The files of denied programs, with their other names where programs are.

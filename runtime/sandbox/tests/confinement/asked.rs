@@ -43,7 +43,13 @@ pub fn protected(world: &World) -> Asked {
     Asked { protected, ..plain(world) }
 }
 
-/// The same, and it may start programs.
+/// The same, named by links in the workspace.
+pub fn protected_by_links(world: &World) -> Asked {
+    let protected = ["ws/to-secret", "ws/sub/to-hooks"].map(|path| world.path(path)).into();
+    Asked { protected, ..plain(world) }
+}
+
+/// Only the workspace, and it may start programs.
 pub fn programs(world: &World) -> Asked {
     with(plain(world), |grant| grant.run = Access::only(["ls".to_owned(), "cat".to_owned()]))
 }
@@ -90,11 +96,26 @@ pub fn home_in_the_workspace(world: &World) -> Asked {
     })
 }
 
+/// The workspace and everything beside it, with a folder of ours that a link in the workspace leads to.
+pub fn home_by_a_link(world: &World) -> Asked {
+    with(plain(world), |grant| {
+        let all = Access::only([world.text("ws"), world.text("outside")]);
+        (grant.read, grant.write) = (all.clone(), all);
+        grant.guarded = guarded_at(world, "ws/to-home");
+    })
+}
+
 fn guarded(world: &World) -> Guarded {
+    guarded_at(world, "ws/home")
+}
+
+fn guarded_at(world: &World, home: &str) -> Guarded {
+    let inside = |name: &str| vec![format!("{}{name}", world.text(home))];
     Guarded {
-        frozen: vec![world.text("ws/home")],
-        open: vec![world.text("ws/home/data")],
-        closed: vec![world.text("ws/home/run")],
+        frozen: inside(""),
+        open: inside("/data"),
+        closed: inside("/run"),
+        ..Guarded::default()
     }
 }
 

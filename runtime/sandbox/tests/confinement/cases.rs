@@ -18,11 +18,13 @@ use crate::asked::all_hosts;
 use crate::asked::files;
 use crate::asked::hidden_home;
 use crate::asked::home;
+use crate::asked::home_by_a_link;
 use crate::asked::home_in_the_workspace;
 use crate::asked::plain;
 use crate::asked::programs;
 use crate::asked::programs_and_protected;
 use crate::asked::protected;
+use crate::asked::protected_by_links;
 use crate::asked::read_only;
 use crate::asked::repository;
 use crate::asked::secrets;
@@ -213,6 +215,25 @@ fn protected_paths() -> Vec<Case> {
             let linked = fs::hard_link(world.path("ws/.git/hooks/pre-commit"), &link);
             if linked.is_ok() { attempts::append(link) } else { shown(linked) }
         });
+        removes_no_link_to_what_is_protected: protected_by_links, ["EBUSY"], Differs,
+            then!(|world| shown(fs::remove_file(world.path("ws/to-secret"))));
+        replaces_no_link_to_what_is_protected: protected_by_links, ["EBUSY"], Differs, then!(|world| {
+            std::os::unix::fs::symlink("elsewhere", world.path("ws/other")).unwrap();
+            shown(fs::rename(world.path("ws/other"), world.path("ws/to-secret")))
+        });
+        renames_nothing_above_a_link_to_what_is_protected: protected_by_links, ["EBUSY"], Differs,
+            then!(|world| shown(fs::rename(world.path("ws/sub"), world.path("ws/old"))));
+        renames_nothing_above_what_is_protected_and_absent: |world| Asked {
+            protected: vec![world.path("ws/sub/deep/absent/hooks")], ..plain(world)
+        }, ["EBUSY EBUSY ok"], Differs, then!(|world| {
+            let moves = [("ws/sub", "ws/old"), ("ws/sub/deep", "ws/sub/old")];
+            let moved = moves.map(|(from, to)| shown(fs::rename(world.path(from), world.path(to))));
+            format!("{} {}", moved.join(" "), attempts::create(world.path("ws/sub/deep/secret/new")))
+        });
+        follows_a_link_to_what_is_protected: protected_by_links, ["ok EROFS"], Differs, then!(|world| {
+            let read = attempts::read(world.path("ws/to-secret/key.txt"));
+            format!("{read} {}", attempts::create(world.path("ws/sub/to-hooks/post-commit")))
+        });
         reads_what_is_protected: protected, ["ok"], Same,
             then!(|world| attempts::read(world.path("ws/.git/config")));
     }
@@ -238,6 +259,8 @@ fn denied_paths() -> Vec<Case> {
             let read = attempts::read(world.path(folder).join("deep/secret/key.txt"));
             format!("{renamed} {read}")
         });
+        removes_no_link_to_what_is_denied: secrets, ["EBUSY"], Differs,
+            then!(|world| shown(fs::remove_file(world.path("ws/to-secret"))));
         links_no_denied_file_to_read_it: secrets, ["EXDEV"], Differs, then!(|world| {
             shown(fs::hard_link(world.path("ws/sub/token.txt"), world.path("ws/mine")))
         });
@@ -265,6 +288,15 @@ fn places_of_ours() -> Vec<Case> {
         writes_its_own_part_of_our_home: home, ["ok ok"], Same, then!(in_own_part);
         writes_its_own_part_of_our_home_in_the_workspace: home_in_the_workspace, ["ok ok"], Same,
             then!(in_own_part);
+        replaces_no_link_to_our_home: home_by_a_link, ["EBUSY EROFS"], Differs, then!(|world| {
+            let removed = shown(fs::remove_file(world.path("ws/to-home")));
+            format!("{removed} {}", attempts::append(world.path("outside/home/config.toml")))
+        });
+        writes_its_own_part_of_our_home_by_a_link: home_by_a_link, ["ok"], Same,
+            then!(|world| attempts::work_in(&world.path("ws/to-home/data")));
+        writes_no_setting_of_ours_that_is_elsewhere: |world| with(home_by_a_link(world), |grant| {
+            grant.guarded.frozen.push(world.text("ws/to-home/trust.json"));
+        }), ["EROFS"], Differs, then!(|world| attempts::append(world.path("ws/sub/trust.json")));
         reads_our_home: home, ["ok"], Same, then!(|world| attempts::read(world.path("ws/home/config.toml")));
         makes_nothing_in_a_repository_that_git_runs: repository, ["EROFS EROFS EROFS"], Differs, then!(|world| {
             let made = ["commondir", "config.worktree", "hooks/post-commit"];
@@ -691,9 +723,8 @@ fn the_sandbox_itself() -> Vec<Case> {
         notes_what_is_protected_and_absent: |world| Asked {
             protected: vec![world.path("ws/absent")], ..plain(world)
         }, ["Some(true) false true true false 1"], Differs, |_| Box::new(said);
-        notes_a_link_to_what_is_protected: |world| Asked {
-            protected: vec![world.path("ws/to-secret")], ..plain(world)
-        }, ["Some(true) true true true false 1"], Differs, |_| Box::new(said);
+        notes_no_link_that_is_held: protected_by_links, ["Some(true) true true true false 0"], Differs,
+            |_| Box::new(said);
     }
 }
 

@@ -25,7 +25,11 @@ impl World {
             "ws/home/config.toml",
             "ws/home/data/kept.txt",
             "ws/home/run/nothing",
+            "ws/sub/trust.json",
             "ext/main.js",
+            "outside/home/config.toml",
+            "outside/home/data/kept.txt",
+            "outside/home/run/nothing",
             "outside/secret.txt",
         ];
         for file in files {
@@ -35,6 +39,9 @@ impl World {
         }
         symlink("../outside/secret.txt", world.0.join("ws/way-out"))?;
         symlink("sub/deep/secret", world.0.join("ws/to-secret"))?;
+        symlink("../.git/hooks", world.0.join("ws/sub/to-hooks"))?;
+        symlink("../outside/home", world.0.join("ws/to-home"))?;
+        symlink("../../ws/sub/trust.json", world.0.join("outside/home/trust.json"))?;
         give(&world.0, owner)?;
         Ok(world)
     }
