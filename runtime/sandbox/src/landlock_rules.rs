@@ -126,12 +126,18 @@ impl Rules {
     fn add_all(&mut self, plan: &Plan) -> Result<(), RulesetError> {
         let start = if plan.run { AccessFs::Execute.into() } else { BitFlags::EMPTY };
         for path in &plan.read {
-            self.add(path, READ | start)?;
+            // Programs read about themselves in `/proc`, and a rule for that is one for all processes.
+            if path == Path::new("/") && !plan.run {
+                self.add_files_of_the_system(READ, &["proc"])?;
+                self.add(path, AccessFs::ReadDir.into())?;
+            } else {
+                self.add(path, READ | start)?;
+            }
         }
         let write = AccessFs::from_write(self.abi) & !NEVER_WRITE;
         for path in &plan.write {
             if path == Path::new("/") {
-                self.add_files_of_the_system(write)?;
+                self.add_files_of_the_system(write, SETTINGS)?;
             } else {
                 self.add(path, write)?;
             }
@@ -161,13 +167,17 @@ impl Rules {
         Ok(())
     }
 
-    /// Allows this on all that there is, but not on what are no files: settings of the kernel, and other processes.
-    fn add_files_of_the_system(&mut self, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+    /// Allows this on all that there is, but not on some folders at the top that are the kernel: settings, and other processes.
+    fn add_files_of_the_system(
+        &mut self,
+        access: BitFlags<AccessFs>,
+        kernel: &[&str],
+    ) -> Result<(), RulesetError> {
         let top = std::fs::read_dir("/").into_iter().flatten().filter_map(Result::ok);
         // Of a link, what it leads to has a rule of its own: it is at the top too, or below.
         let files = top.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
         let files = files.map(|entry| entry.path());
-        for path in files.filter(|path| !SETTINGS.iter().any(|settings| path.ends_with(settings))) {
+        for path in files.filter(|path| !kernel.iter().any(|name| path.ends_with(name))) {
             self.add(&path, access)?;
         }
         self.add_held(Path::new("/proc/self"), access)
