@@ -145,7 +145,7 @@ impl Sources<'_> {
     pub fn variables(&self) -> Result<BTreeMap<String, String>, EnvironmentError> {
         let definition = self.definition;
         let mut variables: BTreeMap<String, String> =
-            self.host.iter().filter(|(name, _)| self.sees(name)).cloned().collect();
+            self.host.iter().filter(|(name, value)| self.sees(name, value)).cloned().collect();
         variables.extend(definition.env.clone());
         for preset in &definition.presets {
             apply(*preset, &mut variables);
@@ -192,10 +192,10 @@ impl Sources<'_> {
     }
 
     /// Whether a variable of the user's is the agent's to see.
-    fn sees(&self, name: &str) -> bool {
+    fn sees(&self, name: &str, value: &str) -> bool {
         match self.definition.env_policy {
             EnvPolicy::Filtered => {
-                !is_secret(name)
+                !is_secret(name, value)
                     || name == SSH_AGENT
                     || self.definition.keeps.iter().any(|kept| kept == name)
             }

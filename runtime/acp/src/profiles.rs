@@ -277,7 +277,7 @@ mod tests {
     fn what_an_agent_keeps_would_be_taken_from_it_otherwise() {
         for profile in PROFILES {
             for name in profile.keeps {
-                assert!(tenon_host::environment::is_secret(name), "{name} needs no mention");
+                assert!(tenon_host::environment::is_secret_name(name), "{name} needs no mention");
             }
         }
     }
