@@ -38,7 +38,7 @@ pub fn permissions(grant: &Grant) -> Result<PermissionsContainer, GrantError> {
     let (allow_write, deny_write) = lists(&with_links(&grant.write));
     let (allow_net, deny_net) = lists(&Access {
         allow: grant.net.allow.clone(),
-        deny: addresses::with_loopback(&grant.net.deny),
+        deny: addresses::with_this_machine(&grant.net.deny, addresses::of_interfaces),
     });
     let (allow_run, deny_run) = lists(&grant.run);
     // A native add-on can do whatever a program can, so it needs the right to run any program.

@@ -1,11 +1,19 @@
 import { joinSession } from "@github/copilot-sdk/extension";
 import dgram from "node:dgram";
 import net from "node:net";
+import os from "node:os";
 
 // A port on which hardly anything listens: to be refused by the machine means to have been let through.
 const PORT = 61_999;
+// What listens on all addresses is reached by those of the machine's interfaces, too. Those of a link would need its name.
+function ownAddresses() {
+  const all = Object.values(os.networkInterfaces()).flat().filter(({ address }) => !address.startsWith("fe80"));
+  return all.flatMap(({ address, family }) => family === "IPv4" ? [address, `::ffff:${address}`] : [address]);
+}
+
 const hosts = [
   "127.0.0.1", "127.1", "127.0.1", "127.8.8.8", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0.0.0.0", "0",
+  ...ownAddresses(),
   "::1", "0:0:0:0:0:0:0:1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:0.0.0.0", "localhost", "LOCALHOST", "localhost.",
 ];
 
