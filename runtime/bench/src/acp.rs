@@ -3,13 +3,12 @@
 //! The same client and the same agent, once directly and once with Tenon between them, in turns. The agent
 //! says the time of the system's clock in each update, so that how long every single one took is known.
 
+use parking_lot::Mutex;
 use std::path::Path;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::task::Context;
@@ -123,7 +122,7 @@ impl Handler for Client {
         let stamp = update["content"]["text"].as_str().and_then(|text| text.parse::<u64>().ok());
         if let Some(stamp) = stamp {
             let delay = (clock_ns().saturating_sub(stamp)) as f64 / 1e3;
-            self.delays.lock().unwrap_or_else(PoisonError::into_inner).push(delay);
+            self.delays.lock().push(delay);
         }
     }
 
@@ -177,8 +176,7 @@ impl Route {
     /// Updates one at a time, then many at once.
     async fn measure(&mut self, updates: usize, flood: usize) -> Result<(), CliError> {
         self.prompt(format!("@clock {updates} 1")).await?;
-        let told =
-            std::mem::take(&mut *self.client.delays.lock().unwrap_or_else(PoisonError::into_inner));
+        let told = std::mem::take(&mut *self.client.delays.lock());
         self.delays.extend(told);
         let (before, began) = (self.bytes.load(Ordering::Relaxed), Instant::now());
         self.prompt(format!("@flood {flood} {FLOOD_BYTES}")).await?;

@@ -3,11 +3,10 @@
 mod journal;
 mod queue;
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -422,7 +421,7 @@ fn hand_out(inner: &Inner) -> bool {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is under these locks is whole after every statement, so also after a panic.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

@@ -9,13 +9,12 @@ pub mod calls;
 pub mod load;
 mod promptness;
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::collections::BTreeMap;
 use std::collections::HashSet;
 use std::ops::Bound;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tenon_protocol::message::CallId;
@@ -247,8 +246,7 @@ impl Extensions {
 
     /// The state. No code of others runs under the lock, and nothing in it waits.
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the state whole, also one that panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Says that an extension's status changed.

@@ -9,10 +9,9 @@ mod last_lines;
 mod remote;
 mod zygote;
 
+use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -85,15 +84,15 @@ impl Isolates {
     /// The zygote and the processes that extensions of this session run in, if that is not this one.
     pub fn pids(&self) -> Vec<u32> {
         let Where::There(connector) = &*self.0 else { return Vec::new() };
-        let zygote = connector.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let zygote = connector.zygote.lock().clone();
         zygote.filter(|zygote| zygote.is_alive()).map_or_else(Vec::new, |zygote| zygote.pids())
     }
 
     /// Why no extension at all can be started; `None` if nothing is known that speaks against it.
     pub fn trouble(&self) -> Option<String> {
         let Where::There(connector) = &*self.0 else { return None };
-        let refused = connector.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let zygote = connector.zygote.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let refused = connector.refused.lock().clone();
+        let zygote = connector.zygote.lock().clone();
         refused
             .or_else(|| zygote.filter(|zygote| zygote.keeps_failing()).map(|it| it.how_it_died()))
     }
@@ -152,7 +151,7 @@ impl Isolates {
 impl ZygoteConnector {
     /// The zygote; another if it has died.
     fn zygote(&self) -> std::io::Result<Arc<Zygote>> {
-        let mut place = self.zygote.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.zygote.lock();
         if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
             return Ok(zygote.clone());
         }
@@ -162,7 +161,7 @@ impl ZygoteConnector {
             .as_ref()
             .err()
             .map(|error| format!("the zygote process cannot be started: {error}"));
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+        *self.refused.lock() = refused;
         let zygote = made?;
         *place = Some(zygote.clone());
         Ok(zygote)

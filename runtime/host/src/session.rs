@@ -30,14 +30,13 @@ mod subagent;
 mod tool_call;
 mod turn;
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
 use std::sync::OnceLock;
-use std::sync::PoisonError;
 use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
@@ -474,8 +473,7 @@ impl Session {
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
-        // Every statement leaves the facts whole, also one that panics.
-        self.0.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.facts.lock()
     }
 
     /// What the session can do for an extension: the public contract's `SessionCapabilities`.

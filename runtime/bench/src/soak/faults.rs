@@ -1,8 +1,7 @@
 //! An extension that misbehaves, in one way after the other.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use serde_json::json;
 use tenon_console::error::CliError;
@@ -44,7 +43,7 @@ pub struct Faults(Mutex<BTreeMap<&'static str, u64>>);
 impl Faults {
     /// How often each was done.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     /// Does the next.
@@ -61,7 +60,7 @@ impl Faults {
                 BROKEN_SAVE
             }
         };
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         *counts.entry(way).or_default() += 1;
         Ok(())
     }

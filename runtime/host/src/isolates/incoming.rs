@@ -3,15 +3,14 @@
 //! A task reads it. Whoever waits for a reply may look for it as well, and then takes whatever has come in its own thread:
 //! handing a reply over to another thread takes as long as many handlers do.
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::future::poll_fn;
 use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
 use std::os::fd::BorrowedFd;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::task::Poll;
 
 use tenon_protocol::message::EndReason;
@@ -59,8 +58,7 @@ impl Incoming {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every statement leaves the state whole, also one that panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Passes a message on.
@@ -93,7 +91,7 @@ impl Incoming {
     /// Takes what has come, if nobody else is about to. The task is woken by it, too, and finds nothing left; the end is
     /// left to it.
     pub fn look(&self) {
-        let Ok(mut state) = self.state.try_lock() else { return };
+        let Some(mut state) = self.state.try_lock() else { return };
         let State { reader, decoder, end, is_over } = &mut *state;
         if end.is_none() && !*is_over && receive_now(reader.as_ref().as_fd(), decoder.room()) > 0 {
             self.pass_on(&mut state);

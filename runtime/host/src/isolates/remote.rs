@@ -1,5 +1,6 @@
 //! The process of one extension, as the session sees it.
 
+use parking_lot::Mutex;
 use std::io::PipeReader;
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -7,8 +8,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -218,7 +217,7 @@ impl Drop for Remote {
 
 impl Process {
     fn kill(&self, why: &str) {
-        let mut reason = self.kill_reason.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reason = self.kill_reason.lock();
         reason.get_or_insert_with(|| why.to_owned());
         drop(reason);
         self.zygote.kill(self.number);
@@ -320,8 +319,8 @@ struct Queue {
 }
 
 impl Link {
-    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> parking_lot::MutexGuard<'_, Queue> {
+        self.queue.lock()
     }
 
     fn send(&self, frame: &[u8]) -> Result<(), Unsent> {
@@ -433,7 +432,7 @@ impl Process {
                 self.final_state().await.unwrap_or_else(hangs)
             }
         };
-        let kill_reason = self.kill_reason.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kill_reason = self.kill_reason.lock().take();
         match (kill_reason, state) {
             (_, ProcessState::Lost(how)) if self.zygote.keeps_failing() => {
                 EndReason::Setup { message: format!("no process could be started: {how}") }

@@ -1,5 +1,7 @@
 //! The session's connection to the zygote: finds or starts one, sends orders, reads reports.
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -9,9 +11,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -113,11 +112,11 @@ struct Open {
 
 impl Shared {
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     fn last_lines(&self) -> MutexGuard<'_, LastLines> {
-        self.last_lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_lines.lock()
     }
 }
 

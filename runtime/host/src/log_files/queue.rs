@@ -1,12 +1,11 @@
 //! The lines that wait for the disk.
 
+use parking_lot::Condvar;
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::logs::LogLine;
@@ -64,7 +63,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a line, or counts it if there is no room.
@@ -100,7 +99,7 @@ impl Queue {
             if state.is_closed {
                 return None;
             }
-            state = self.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.came.wait(&mut state);
         }
     }
 
@@ -138,11 +137,11 @@ impl Queue {
 
     /// Waits until everything that has come so far is written or given up, or so long.
     pub fn wait(&self, patience: Duration) {
-        let state = self.lock();
+        let mut state = self.lock();
         let end = state.waiting.end;
         let is_waiting = |state: &mut State| state.done < end && !state.has_ended;
         // Whether it was in time changes nothing.
-        let _ = self.went.wait_timeout_while(state, patience, is_waiting);
+        let _ = self.went.wait_while_for(&mut state, is_waiting, patience);
     }
 }
 

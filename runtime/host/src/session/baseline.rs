@@ -1,6 +1,7 @@
 //! What extensions consisted of before one that may do less was started, kept on disk. Whatever that one does later, to the
 //! session as well, a later session compares with it.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -9,7 +10,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
 
 use serde::Deserialize;
 use serde::Serialize;
@@ -251,9 +251,9 @@ fn records(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
     // Every statement leaves what is inside whole, also one that panics.
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

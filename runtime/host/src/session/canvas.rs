@@ -1,8 +1,7 @@
 //! Canvases: pages that an extension serves, opened, used and closed through its owner.
 
+use parking_lot::MutexGuard;
 use std::sync::Arc;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -312,8 +311,7 @@ impl Session {
     }
 
     fn open_list(&self) -> MutexGuard<'_, Vec<OpenCanvas>> {
-        // Every statement leaves the list whole, also one that panics.
-        self.0.canvases.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.canvases.lock()
     }
 }
 

@@ -411,9 +411,9 @@ impl Session {
         }
     }
 
-    fn larger_grants(&self) -> std::sync::MutexGuard<'_, LargerGrants> {
+    fn larger_grants(&self) -> parking_lot::MutexGuard<'_, LargerGrants> {
         // Every statement leaves it whole, also one that panics.
-        self.0.larger_grants.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.larger_grants.lock()
     }
 }
 

@@ -4,9 +4,8 @@
 //! answer through the session's `rpc`; the first answer counts. What an extension's handler was asked can be answered only
 //! by an extension that may do at least as much.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use serde_json::Value;
 use serde_json::json;
@@ -86,9 +85,8 @@ impl Pending {
         self.lock().get(id)?.owner.clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Request>> {
-        // Every statement leaves the map whole, also one that panics.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Request>> {
+        self.0.lock()
     }
 }
 

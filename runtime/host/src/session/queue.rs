@@ -1,9 +1,8 @@
 //! Prompts that wait for their turn.
 
+use parking_lot::Mutex;
+use parking_lot::MutexGuard;
 use std::collections::VecDeque;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 
 use serde_json::Value;
 use serde_json::json;
@@ -92,8 +91,7 @@ impl Default for Queue {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, QueueState> {
-        // Every statement leaves the queue whole, also one that panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a message; true if somebody must begin to work. `added` is called before the session can be idle

@@ -1,8 +1,7 @@
 //! Turns: from a prompt through the hooks to the agent, and on until it may stop.
 
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -427,9 +426,8 @@ impl Turn {
         self.session.emit("assistant.reasoning", json!({ "reasoningId": id, "content": text }));
     }
 
-    fn text(&self) -> std::sync::MutexGuard<'_, Text> {
-        // Every statement leaves the text whole, also one that panics.
-        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    fn text(&self) -> parking_lot::MutexGuard<'_, Text> {
+        self.text.lock()
     }
 }
 
