@@ -106,7 +106,7 @@ impl Plan {
         let run = !matches!(&grant.run.allow, Some(names) if names.is_empty());
 
         let mut absent = Vec::new();
-        let Guarded { frozen: guarded, open, closed, .. } = &grant.guarded;
+        let Guarded { frozen: guarded, open, closed } = &grant.guarded;
         let unread = grant.read.deny.iter().chain(closed).map(Path::new);
         let mut unreadable = denied(unread.clone(), "reading", &mut absent);
         notes.extend(absent.into_iter().map(|(_, note)| note));

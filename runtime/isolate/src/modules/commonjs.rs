@@ -26,8 +26,8 @@ use node_resolver::analyze::NodeCodeTranslator;
 use node_resolver::analyze::NodeCodeTranslatorMode;
 use sys_traits::impls::RealSys;
 
-use super::loader::Home;
-use super::loader::follow_links;
+use super::home::Home;
+use super::home::follow_links;
 use super::node::NodeServices;
 
 type Translator = NodeCodeTranslator<

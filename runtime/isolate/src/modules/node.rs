@@ -24,7 +24,8 @@ use node_resolver::cache::NodeResolutionSys;
 use node_resolver::errors::PackageJsonLoadError;
 use sys_traits::impls::RealSys;
 
-use super::loader::Home;
+use super::home::Home;
+use super::home::is_in_package;
 
 /// Deno's resolver, fixed to the real file system and `node_modules` folders that are just there.
 pub type Resolver = NodeResolver<
@@ -141,10 +142,4 @@ impl NodeRequireLoader for RequireLoader {
     fn is_maybe_cjs_from_require(&self, specifier: &Url) -> Result<bool, PackageJsonLoadError> {
         self.is_maybe_cjs(specifier)
     }
-}
-
-/// Whether a file belongs to an installed package. Such code may always be loaded: installing it
-/// was the decision.
-pub fn is_in_package(path: &Path) -> bool {
-    path.components().any(|component| component.as_os_str() == "node_modules")
 }

@@ -111,12 +111,7 @@ fn guarded(world: &World) -> Guarded {
 
 fn guarded_at(world: &World, home: &str) -> Guarded {
     let inside = |name: &str| vec![format!("{}{name}", world.text(home))];
-    Guarded {
-        frozen: inside(""),
-        open: inside("/data"),
-        closed: inside("/run"),
-        ..Guarded::default()
-    }
+    Guarded { frozen: inside(""), open: inside("/data"), closed: inside("/run") }
 }
 
 /// Every file, and no network.
