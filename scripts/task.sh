@@ -66,6 +66,8 @@ case $task in
       [ "$task" = test ] || die "make test-stress needs cargo-nextest: run 'cargo install cargo-nextest'"
       run=(cargo test --no-fail-fast)
     fi
+    # Most tests wait for something most of the time, so there are more of them at once than processors.
+    export NEXTEST_TEST_THREADS="${NEXTEST_TEST_THREADS:-$((4 * $(getconf _NPROCESSORS_ONLN)))}"
     # Only compiling is nice: tests have deadlines.
     nice "${run[@]}" "${selection[@]}" --no-run
     if [ "$task" = test ]; then exec "${run[@]}" "${selection[@]}" "$@"; fi
