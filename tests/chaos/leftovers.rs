@@ -55,6 +55,10 @@ pub fn trials() -> Vec<Trial> {
         full("that_is_killed", End::Killed),
         full("that_crashes", End::Crashed),
         trial("leftovers::what_a_full_extension_detached_goes_on_after_its_end", goes_on),
+        trial(
+            "leftovers::what_a_full_extension_detached_goes_on_after_it_exits",
+            goes_on_after_exit,
+        ),
         trial("leftovers::programs_whose_parents_have_ended_count", orphans_count),
         trial("leftovers::adopted_programs_are_reaped_and_no_others", exit_codes),
     ]
@@ -77,10 +81,20 @@ fn detaching(name: &str, file: &str) -> String {
         &format!(
             "{{ name: \"detach_{name}\", handler: async () => {{ {detach} }} }},\
              {{ name: \"spin_{name}\", handler: () => {{ for (;;); }} }},\
-             {{ name: \"exit_{name}\", handler: () => process.exit(0) }}"
+             {{ name: \"exit_{name}\", handler: () => process.exit(0) }},\
+             {{ name: \"exit_while_reading_{name}\", handler: async () => {{ {EXIT_WHILE_READING} }} }}"
         ),
     )
 }
+
+/// Exits while a thread for files waits for somebody to open the other end of a pipe, which nobody does.
+const EXIT_WHILE_READING: &str = "\
+    const { spawnSync } = await import('node:child_process'); spawnSync('mkfifo', ['pipe']);\
+    const { readFile } = await import('node:fs/promises'); readFile('pipe').catch(() => {});\
+    await new Promise((resolve) => setTimeout(resolve, 50)); process.exit(0);";
+
+/// How often an extension exits: the session must not have its process killed meanwhile, which it did nearly always.
+const EXITS: usize = 20;
 
 /// Has an extension start its programs; their numbers.
 async fn detach(world: &World, session: &Session, name: &str, file: &str) -> Vec<u32> {
@@ -145,6 +159,27 @@ async fn goes_on() {
         send(pid, "KILL");
         let folder = PathBuf::from(format!("/proc/{pid}"));
         until(&format!("{pid} is reaped"), || !folder.exists()).await;
+    }
+    world.close(session).await;
+}
+
+async fn goes_on_after_exit() {
+    let world = world(&[("full", &detaching("full", "kept"))], "");
+    let session = world.open(world.options()).await;
+    let mut kept = Vec::new();
+    for round in 0..EXITS {
+        kept.extend(detach(&world, &session, "full", "kept").await);
+        std::fs::remove_file(world.cwd().join("kept")).unwrap();
+        let process = info(&session, "full").unwrap().pid.unwrap();
+        let tool = if round % 2 == 0 { "exit_full" } else { "exit_while_reading_full" };
+        drop(call(&session, tool).await);
+        until("the process ends", || is_dead(process)).await;
+        patiently("a reload", session.reload()).await;
+        assert!(!kept.iter().any(|&pid| is_dead(pid)), "round {round}, {tool}: {kept:?}");
+    }
+    for pid in kept {
+        send(pid, "KILL");
+        until(&format!("{pid} ends"), || is_dead(pid)).await;
     }
     world.close(session).await;
 }

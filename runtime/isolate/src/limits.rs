@@ -128,6 +128,11 @@ pub const LOG_QUIET: Duration = Duration::from_secs(1);
 /// Threads for blocking file operations of one extension; idle ones end by themselves.
 pub const MAX_BLOCKING_THREADS: usize = 8;
 
+/// How long operations on these threads may take after the extension's last message, such as a file that is being written, before
+/// the process exits. One may take for ever: a pipe that nobody opens at the other end. The session waits a few seconds.
+#[cfg(target_os = "linux")]
+pub const LAST_OPERATIONS_GRACE: Duration = Duration::from_millis(500);
+
 /// How long an idle thread for blocking operations waits for more work.
 pub const BLOCKING_THREAD_KEEP_ALIVE: Duration = Duration::from_millis(500);
 

@@ -75,7 +75,7 @@ const USAGE_DEADLINE: Duration = Duration::from_millis(500);
 /// How much of a dead process's standard error is read, in bytes.
 const MAX_ERROR_BYTES: u64 = 64 * 1024;
 
-/// The process of one extension. Dropping it kills the process.
+/// The process of one extension. Dropping it kills the process, unless that is about to exit by itself.
 pub struct Remote {
     process: Arc<Process>,
     link: Arc<Link>,
@@ -95,6 +95,8 @@ struct Process {
     kill_reason: Mutex<Option<String>>,
     /// The session has told it to stop, and calls it no more.
     is_stopping: AtomicBool,
+    /// It has said its last word and exits by itself; [`Process::exit_or_kill`] sees to it.
+    is_exiting: AtomicBool,
 }
 
 impl Remote {
@@ -129,6 +131,7 @@ impl Remote {
             limits,
             kill_reason: Mutex::default(),
             is_stopping: AtomicBool::new(false),
+            is_exiting: AtomicBool::new(false),
         });
         let (end, ended) = watch::channel(false);
         let measured = process.clone();
@@ -209,7 +212,8 @@ impl Remote {
 impl Drop for Remote {
     fn drop(&mut self) {
         self.link.close();
-        if !*self.ended.borrow() {
+        // What it has detached may go on after an end in order, which a kill would not be.
+        if !*self.ended.borrow() && !self.process.is_exiting.load(Relaxed) {
             self.process.kill("the session does not need it any more");
         }
     }
@@ -398,6 +402,8 @@ async fn read(
     span.record("pid", process.pid());
     let reason = match how {
         End::Said(reason) => {
+            // Before anybody hears of it: whoever does drops the process.
+            process.is_exiting.store(true, Relaxed);
             // Until the process has exited it holds its ports and files, which the load that follows may want. An
             // extension that ends by itself is reported at once: calls must not be sent to it any longer.
             if process.is_stopping.load(Relaxed) {

@@ -173,8 +173,11 @@ fn live(
     }
     drop(inside);
     if is_beyond_limit {
-        // It would wait for operations on other threads, such as one that takes more and more memory.
+        // An operation on another thread may be one that takes more and more memory.
         std::mem::forget(runtime);
+    } else {
+        // The session kills a process that has said its last word and does not exit, with all that it has detached.
+        runtime.shutdown_timeout(limits::LAST_OPERATIONS_GRACE);
     }
     if too_many || is_restricted { EXIT_WITH_ALL } else { 0 }
 }
