@@ -10,6 +10,13 @@
 mod ended;
 
 #[cfg(target_os = "linux")]
+use std::collections::HashSet;
+#[cfg(target_os = "linux")]
+use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::io::Read;
+
+#[cfg(target_os = "linux")]
 pub use ended::are_distinguishable;
 #[cfg(target_os = "linux")]
 pub use ended::has_ended;
@@ -105,8 +112,28 @@ pub fn kill_all(_thread: i32) {}
 /// many to leave any behind, or none may outlive their extension.
 #[cfg(target_os = "linux")]
 pub fn kill_even_detached(thread: i32) {
-    children_of(std::process::id().cast_signed(), thread).into_iter().for_each(kill_tree);
+    let own = std::process::id().cast_signed();
+    kill_until_none_is_new(|| children_of(own, thread));
 }
+
+/// Kills what is found, with its descendants, until nothing is found that was not before: the system lists processes one by
+/// one, and misses some where others come and go meanwhile. What is killed leaves others behind, too.
+#[cfg(target_os = "linux")]
+fn kill_until_none_is_new(find: impl Fn() -> Vec<i32>) {
+    let mut killed = HashSet::new();
+    for _ in 0..MAX_KILL_ROUNDS {
+        let new: Vec<i32> = find().into_iter().filter(|&process| killed.insert(process)).collect();
+        if new.is_empty() {
+            return;
+        }
+        new.into_iter().for_each(kill_tree);
+    }
+}
+
+/// How often processes are looked for that came while others were killed. One round finds nearly all, and the second none; one
+/// that replaces itself all the time must not hold up the rest.
+#[cfg(target_os = "linux")]
+const MAX_KILL_ROUNDS: usize = 100;
 
 /// Only Linux says which thread started which process.
 #[cfg(not(target_os = "linux"))]
@@ -129,8 +156,8 @@ pub fn kill_tree(process: i32) {
     let send = |signal| unsafe { libc::kill(process, signal) };
     // One that is stopped starts no more children while they are listed.
     send(libc::SIGSTOP);
-    // Children first: once their parent is gone they are somebody else's.
-    children_of_all_threads(process).into_iter().for_each(kill_tree);
+    // Children first: once their parent is gone they are somebody else's. The signal may arrive a moment later.
+    kill_until_none_is_new(|| children_of_all_threads(process));
     send(libc::SIGKILL);
 }
 
@@ -152,12 +179,27 @@ fn children_of_all_threads(process: i32) -> Vec<i32> {
 
 #[cfg(target_os = "linux")]
 fn children_of(process: i32, thread: i32) -> Vec<i32> {
-    std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children"))
-        .unwrap_or_default()
-        .split_whitespace()
-        .filter_map(|number| number.parse().ok())
-        .collect()
+    let Ok(mut file) = File::open(format!("/proc/{process}/task/{thread}/children")) else {
+        return Vec::new();
+    };
+    // In as few pieces as can be: between two, the system counts off those that it has listed, and skips as many as have
+    // ended meanwhile.
+    let mut text = vec![0; CHILDREN_PIECE_BYTES];
+    let mut length = 0;
+    while let Ok(count @ 1..) = file.read(&mut text[length..]) {
+        length += count;
+        if length == text.len() {
+            text.resize(2 * length, 0);
+        }
+    }
+    let text = String::from_utf8_lossy(&text[..length]);
+    text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
+
+/// How much of a list of children is read at once, in bytes: the numbers of some hundred processes. The system gives as much
+/// as fits on a page of memory.
+#[cfg(target_os = "linux")]
+const CHILDREN_PIECE_BYTES: usize = 4 * 1024;
 
 #[cfg(target_os = "linux")]
 fn process_group(process: i32) -> Option<i32> {
@@ -196,6 +238,39 @@ mod tests {
             }
             shell.wait().unwrap();
             assert!(!detached.wait().unwrap().success());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn what_is_missed_or_appears_while_others_are_killed_is_killed_too() {
+        let mut programs: Vec<_> =
+            (0..3).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect();
+        let numbers: Vec<_> = programs.iter().map(|it| it.id().cast_signed()).collect();
+        let listed = std::cell::Cell::new(0);
+        kill_until_none_is_new(|| {
+            listed.set(listed.get() + 1);
+            numbers[..numbers.len().min(listed.get())].to_vec()
+        });
+        assert_eq!(listed.get(), numbers.len() + 1);
+        assert!(programs.iter_mut().all(|it| !it.wait().unwrap().success()));
+    }
+
+    #[test]
+    fn all_children_are_found_also_if_their_list_is_long() {
+        std::thread::spawn(|| {
+            let script = "i=0; while [ $i -lt 700 ]; do sleep 60 & i=$((i + 1)); done; echo; wait";
+            let mut shell = Command::new("sh")
+                .args(["-c", script])
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+            let number = shell.id().cast_signed();
+            assert_eq!(children_of(number, number).len(), 700);
+            kill_even_detached(current_thread());
+            assert!(!shell.wait().unwrap().success());
         })
         .join()
         .unwrap();

@@ -45,6 +45,7 @@ use tenon_sandbox::control_groups::TaskEvents;
 use crate::background;
 use crate::children;
 use connection::Connection;
+use fork::Forked;
 use leftovers::EndSignals;
 use leftovers::Ends;
 use leftovers::Leftovers;
@@ -363,8 +364,11 @@ impl Zygote {
                 };
                 let group = self.groups.as_mut().and_then(|groups| groups.make().ok());
                 match fork::fork(group.as_ref()) {
-                    Ok(0) => return Some((files, group)),
-                    Ok(pid) => {
+                    // A group that the process is not in limits nothing.
+                    Ok(Forked::Child { in_group }) => {
+                        return Some((files, group.filter(|_| in_group)));
+                    }
+                    Ok(Forked::Zygote(pid)) => {
                         self.processes.push(Process {
                             pid,
                             descriptor: process_descriptor(pid),
@@ -394,7 +398,7 @@ impl Zygote {
         let mut ended = Vec::new();
         let mut index = 0;
         while index < self.processes.len() {
-            match wait_for(&self.processes[index]) {
+            match wait_for(self.processes[index].pid) {
                 Some(status) => ended.push((self.processes.swap_remove(index), status)),
                 None => index += 1,
             }
@@ -489,22 +493,62 @@ fn process_descriptor(pid: i32) -> Option<OwnedFd> {
 }
 
 /// The wait status of a process that has ended. The rest of its process group is killed before its number is free.
-fn wait_for(process: &Process) -> Option<i32> {
+fn wait_for(pid: i32) -> Option<i32> {
     // SAFETY: all-zero is a valid siginfo, which is ours.
-    let ended = unsafe {
+    let (asked, ended) = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        let asked = libc::waitid(libc::P_PID, process.pid.cast_unsigned(), &raw mut info, options);
-        asked != 0 || info.si_pid() != 0
+        let asked = libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, options);
+        (asked, info.si_pid() != 0)
     };
+    if asked != 0 {
+        // It is no child any more, so nobody knows how it ended: not in order, for all that is known. Its number may be
+        // another's.
+        return Some(libc::SIGKILL);
+    }
     if !ended {
         return None;
     }
     let mut status = 0;
     // SAFETY: kill takes two integers; the status is ours.
-    unsafe {
-        libc::kill(-process.pid, libc::SIGKILL);
-        libc::waitpid(process.pid, &raw mut status, libc::WNOHANG);
+    let reaped = unsafe {
+        libc::kill(-pid, libc::SIGKILL);
+        libc::waitpid(pid, &raw mut status, libc::WNOHANG)
+    };
+    Some(if reaped == pid { status } else { libc::SIGKILL })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn an_end_that_nobody_can_tell_was_not_in_order() {
+        let mut child = Command::new("true").spawn().unwrap();
+        // Somebody else has waited for it, or the system has, as it does where the signal of a child is ignored.
+        assert!(child.wait().unwrap().success());
+        let status = wait_for(child.id().cast_signed()).unwrap();
+        assert!(libc::WIFSIGNALED(status), "{status}");
     }
-    Some(status)
+
+    #[test]
+    #[allow(clippy::zombie_processes, reason = "it is waited for, by number")]
+    fn how_a_process_has_ended_is_told_once_it_has() {
+        use std::os::unix::process::CommandExt;
+        let mut command = Command::new("sh");
+        command.args(["-c", "read line; exit 3"]).stdin(std::process::Stdio::piped());
+        let mut child = command.process_group(0).spawn().unwrap();
+        let pid = child.id().cast_signed();
+        assert_eq!(wait_for(pid), None);
+        drop(child.stdin.take());
+        let status = loop {
+            match wait_for(pid) {
+                Some(status) => break status,
+                None => std::thread::yield_now(),
+            }
+        };
+        assert_eq!(libc::WEXITSTATUS(status), 3);
+    }
 }

@@ -7,12 +7,23 @@ use tenon_sandbox::control_groups::Group;
 
 use super::leftovers;
 
-/// Forks. Zero in the new process, which is in the given group if there is one.
-pub fn fork(group: Option<&Group>) -> std::io::Result<i32> {
+/// Where a fork has returned.
+pub enum Forked {
+    /// In the zygote, with the number of the new process.
+    Zygote(i32),
+    /// In the new process.
+    Child {
+        /// It is in the group that was given, so that the limits of the group hold.
+        in_group: bool,
+    },
+}
+
+/// Forks, into the given group if there is one and the system puts the new process there.
+pub fn fork(group: Option<&Group>) -> std::io::Result<Forked> {
     let zygote = std::process::id();
     let forked = group.map(fork_into);
-    let pid = match forked {
-        Some(Ok(pid)) => pid,
+    let pid = match &forked {
+        Some(Ok(pid)) => *pid,
         // An old kernel, or one that says no: what holds without a group holds all the same.
         // SAFETY: no other thread of this process ever holds a lock. The only other thread is the engine's, which waits for
         // work since it was started and never gets any. So the copy is consistent.
@@ -32,16 +43,21 @@ pub fn fork(group: Option<&Group>) -> std::io::Result<i32> {
             }
         }
         leftovers::unblock();
-        if let (Some(group), Some(Err(_))) = (group, forked) {
-            // What it does not join limits nothing, and is empty.
-            let _ = group.join();
-        }
-    } else {
-        // Both do it, so that neither depends on who is first.
-        // SAFETY: setpgid takes two integers.
-        unsafe { libc::setpgid(pid, pid) };
+        let join = || group.is_some_and(|group| group.join().is_ok());
+        return Ok(Forked::Child {
+            in_group: is_in_group(forked.is_some_and(|it| it.is_ok()), join),
+        });
     }
-    Ok(pid)
+    // Both do it, so that neither depends on who is first.
+    // SAFETY: setpgid takes two integers.
+    unsafe { libc::setpgid(pid, pid) };
+    Ok(Forked::Zygote(pid))
+}
+
+/// Whether the new process is in its group: it was started there, or has joined. One that has not is limited by nothing of
+/// the group, which is empty.
+fn is_in_group(was_started_there: bool, join: impl FnOnce() -> bool) -> bool {
+    was_started_there || join()
 }
 
 /// Forks into a group. The C library cannot do that, and to move a process afterwards takes the system more than ten milliseconds,
@@ -74,3 +90,15 @@ fn fork_into(group: &Group) -> std::io::Result<i32> {
 
 /// Starts the process in the group whose folder is given. Since Linux 5.7.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_could_not_join_its_group_is_not_in_it() {
+        assert!(is_in_group(true, || unreachable!("it is there")));
+        assert!(is_in_group(false, || true));
+        assert!(!is_in_group(false, || false));
+    }
+}

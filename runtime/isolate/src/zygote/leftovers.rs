@@ -24,8 +24,10 @@ impl EndSignals {
     /// To be called before there are other threads: they inherit that the signal is kept.
     pub fn block() -> std::io::Result<Self> {
         let signals = child_signal();
-        // SAFETY: the set is ours; the second call gives a new descriptor, which nobody else knows.
+        // SAFETY: the set is ours; the last call gives a new descriptor, which nobody else knows.
         unsafe {
+            // Where whoever started the zygote ignores it, the system forgets children at their end, and how they ended.
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             libc::sigprocmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
             match libc::signalfd(-1, &raw const signals, flags) {
@@ -164,6 +166,17 @@ impl Origins {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_is_waited_for_also_where_its_signal_was_ignored() {
+        // SAFETY: numbers only.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+        let signals = EndSignals::block().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        assert!(child.wait().unwrap().success());
+        drop(signals);
+        unblock();
+    }
 
     #[test]
     fn what_is_left_behind_stays_only_after_an_end_in_order() {
