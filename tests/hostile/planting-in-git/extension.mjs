@@ -20,6 +20,8 @@ await joinSession({
         () => shell("mkdir .git/sequencer"),
         () => shell("mkdir -p .git/modules/sm/hooks"),
         () => shell("mv .git .old"),
+        () => fs.mkdirSync(".git/logs") ?? true,
+        () => shell("mkdir -p .git/logs && ln -s ../../inside .git/logs/HEAD"),
         () => fs.writeFileSync("opencode.json", "{}") ?? true,
         () => fs.mkdirSync(".cursor") ?? true,
       ];

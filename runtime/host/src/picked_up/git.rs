@@ -3,11 +3,17 @@
 use std::path::Path;
 use std::path::PathBuf;
 
+use walkdir::WalkDir;
+
 use super::PickedUp;
 
 /// What a folder of git keeps that never makes anything run. The index is not among them: git replaces it by a file beside it,
-/// and whoever may make files beside it may make any.
-const HARMLESS: [&str; 3] = ["objects", "refs", "logs"];
+/// and whoever may make files beside it may make any. Nor are the logs, to which git appends: a link in the place of one leads it to
+/// a file that something else runs.
+const HARMLESS: [&str; 2] = ["objects", "refs"];
+
+/// What may be written in a folder of git in any case, and is never looked into: of many files.
+const NOT_LOOKED_INTO: [&str; 3] = ["objects", "refs", "logs"];
 
 /// What is protected in a folder of git that the user wants to be written.
 const HARMFUL: [&str; 11] = [
@@ -59,6 +65,15 @@ const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 /// How many configurations are read for one repository; git follows ten includes.
 const MAX_CONFIGS: usize = 16;
 
+/// How deep in a folder of git links are looked for: hooks are in a folder of it.
+const LINK_DEPTH: usize = 2;
+
+/// How many entries are looked at for links, in one folder of git with what its links lead to.
+const MAX_ENTRIES: usize = 1_000;
+
+/// How many submodules are looked at.
+const MAX_SUBMODULES: usize = 64;
+
 /// Protects a repository: `place` is its `.git`, a folder, or a file that names one.
 pub fn protect(workspace: &Path, place: &Path, named: &[PathBuf], places: &mut PickedUp) {
     let folder = if place.is_file() {
@@ -88,6 +103,57 @@ pub fn protect(workspace: &Path, place: &Path, named: &[PathBuf], places: &mut P
     let configs = folders.iter().flat_map(|folder| configs.map(|name| folder.join(name)));
     let root = place.parent().unwrap_or(workspace);
     places.frozen.extend(referred_to(workspace, root, configs.collect()));
+    places.frozen.extend(folders.iter().flat_map(|folder| links_out(workspace, root, folder)));
+    places.frozen.extend(empty_submodules(root));
+}
+
+/// The links in a folder of git, and behind such links, that lead to something in the workspace, or to nothing yet: what they
+/// lead to is protected, whoever is asked for the link.
+fn links_out(workspace: &Path, root: &Path, folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    let mut left = MAX_ENTRIES;
+    while let Some(place) = folders.pop() {
+        let walk = WalkDir::new(&place).min_depth(1).max_depth(LINK_DEPTH).into_iter();
+        let walk = walk.filter_entry(|entry| {
+            let is_named = |name: &&str| entry.file_name() == *name;
+            entry.depth() != 1 || place != folder || !NOT_LOOKED_INTO.iter().any(|it| is_named(it))
+        });
+        for entry in walk.filter_map(Result::ok).take(left) {
+            left -= 1;
+            let link = entry.path();
+            if !entry.path_is_symlink() || found.iter().any(|it| it == link) {
+                continue;
+            }
+            if !link.exists() {
+                found.push(link.to_owned());
+            } else if is_inside(link, workspace, root) {
+                found.push(link.to_owned());
+                if link.is_dir() {
+                    folders.push(link.to_owned());
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The folders of submodules that git has not filled yet. It takes each for a repository once there is a `.git` in it.
+fn empty_submodules(root: &Path) -> Vec<PathBuf> {
+    let text = text(&root.join(".gitmodules")).unwrap_or_default();
+    let paths = settings(&text)
+        .into_iter()
+        .filter(|it| it.section == "submodule" && it.key == "path")
+        .map(|it| root.join(it.value));
+    let is_empty =
+        |path: &PathBuf| path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    paths.take(MAX_SUBMODULES).filter(is_empty).collect()
+}
+
+/// Whether a path leads to something in the workspace that the repository does not lie in.
+fn is_inside(path: &Path, workspace: &Path, root: &Path) -> bool {
+    path.canonicalize()
+        .is_ok_and(|it| it.starts_with(real(workspace)) && !real(root).starts_with(it))
 }
 
 /// The folder that a file `.git` names.
@@ -98,12 +164,7 @@ fn named_folder(text: &str, file: &Path) -> Option<PathBuf> {
 
 /// What configurations refer to inside the workspace: commands, folders of hooks, and other configurations.
 fn referred_to(workspace: &Path, root: &Path, mut configs: Vec<PathBuf>) -> Vec<PathBuf> {
-    let real_workspace = real(workspace);
-    let real_root = real(root);
-    let is_inside = |path: &Path| {
-        path.canonicalize()
-            .is_ok_and(|it| it.starts_with(&real_workspace) && !real_root.starts_with(it))
-    };
+    let is_inside = |path: &Path| is_inside(path, workspace, root);
     let mut found = Vec::new();
     let mut next = 0;
     while next < configs.len().min(MAX_CONFIGS) {
@@ -216,7 +277,7 @@ mod tests {
         let repository = Repository::with(&[(".git/config", "")]);
         let places = repository.protected(".git", &[]);
         assert_eq!(places.frozen, [repository.at(".git")]);
-        assert_eq!(places.open, HARMLESS.map(|name| repository.at(".git").join(name)));
+        assert_eq!(places.open, [repository.at(".git/objects"), repository.at(".git/refs")]);
     }
 
     #[test]
@@ -247,6 +308,77 @@ mod tests {
     fn a_workspace_inside_its_repository_is_not_lost() {
         let repository = Repository::with(&[(".git", "gitdir: .\n")]);
         assert_eq!(repository.protected(".git", &[]).frozen, [repository.at(".git")]);
+    }
+
+    #[test]
+    fn what_links_in_a_repository_lead_to_is_protected() {
+        let repository = Repository::with(&[
+            (".git/config", ""),
+            (".git/hooks/kept", ""),
+            (".git/objects/ab/cd", ""),
+            ("tools/pre-push", ""),
+            ("hooks/pre-commit", ""),
+            ("shared/deep/post-merge", ""),
+            ("sources/main.c", ""),
+        ]);
+        let link = |target: &str, place: &str| {
+            std::os::unix::fs::symlink(repository.at(target), repository.at(place)).unwrap();
+        };
+        link("tools/pre-push", ".git/hooks/pre-push");
+        link("hooks", ".git/more-hooks");
+        // Behind a link there may be another.
+        link("shared/deep", "hooks/deep");
+        link("not-there-yet", ".git/hooks/post-commit");
+        link("sources", ".git/objects/link");
+        // To all of the workspace.
+        link("", ".git/hooks/root");
+        let outside = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), repository.at(".git/outside")).unwrap();
+        let mut links = repository.protected(".git", &[]).frozen.split_off(1);
+        links.sort();
+        let expected = [
+            ".git/hooks/post-commit",
+            ".git/hooks/pre-push",
+            ".git/more-hooks",
+            ".git/more-hooks/deep",
+        ];
+        assert_eq!(links, expected.map(|path| repository.at(path)));
+    }
+
+    #[test]
+    fn only_so_many_entries_are_looked_at_for_links() {
+        let repository = Repository::with(&[(".git/config", ""), ("target", "")]);
+        for number in 0..MAX_ENTRIES + 10 {
+            let link = repository.at(&format!(".git/{number}"));
+            std::os::unix::fs::symlink(repository.at("target"), link).unwrap();
+        }
+        let links = repository.protected(".git", &[]).frozen.len() - 1;
+        assert!((MAX_ENTRIES - 10..=MAX_ENTRIES).contains(&links), "{links}");
+    }
+
+    #[test]
+    fn folders_of_submodules_are_protected_as_long_as_they_are_empty() {
+        let modules = "[submodule \"a\"]\n\tpath = libs/a\n\turl = ../a\n\
+                       [submodule \"b\"]\n\tpath = libs/b\n[submodule \"c\"]\n\tpath = libs/c\n";
+        let repository = Repository::with(&[
+            (".git/config", ""),
+            (".gitmodules", modules),
+            ("libs/b/.git", "gitdir: ../../.git/modules/b\n"),
+        ]);
+        std::fs::create_dir(repository.at("libs/a")).unwrap();
+        let frozen = repository.protected(".git", &[]).frozen;
+        assert_eq!(frozen, [repository.at(".git"), repository.at("libs/a")]);
+    }
+
+    #[test]
+    fn only_so_many_submodules_are_looked_at() {
+        let names = 0..MAX_SUBMODULES + 1;
+        let modules: String =
+            names.clone().map(|it| format!("[submodule \"{it}\"]\npath = m{it}\n")).collect();
+        let repository = Repository::with(&[(".git/config", ""), (".gitmodules", &modules)]);
+        names.for_each(|it| std::fs::create_dir(repository.at(&format!("m{it}"))).unwrap());
+        let places = repository.protected(".git", &[]);
+        assert_eq!(places.frozen.len(), 1 + MAX_SUBMODULES);
     }
 
     #[test]
