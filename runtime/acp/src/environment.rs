@@ -384,6 +384,20 @@ mod tests {
     }
 
     #[test]
+    fn filtered_strips_secrets_by_their_value_but_leaves_the_way_to_the_network() {
+        let host = host([
+            ("STORE", "redis://:hunter2@localhost"),
+            ("GOPROXY", "https://me:hunter2@corp.example.org"),
+            ("PLACE", "https://example.org/a"),
+            ("HTTPS_PROXY", "http://me:hunter2@proxy:3128"),
+        ]);
+        let variables = of(&definition("claude"), &host).unwrap();
+        let seen =
+            ["STORE", "GOPROXY", "PLACE", "HTTPS_PROXY"].map(|it| variables.contains_key(it));
+        assert_eq!(seen, [false, false, true, true]);
+    }
+
+    #[test]
     fn isolated_passes_on_only_what_a_program_needs_to_run() {
         let host = host([
             ("PATH", "/bin"),

@@ -77,6 +77,40 @@ pub fn visible(
 mod tests {
     use super::*;
 
+    /// Says that a process is to seal its environment.
+    const SEALS: &str = "TENON_TEST_SEALS";
+
+    #[test]
+    fn sealing_leaves_no_secret_in_the_environment_of_the_process() {
+        if std::env::var_os(SEALS).is_none() {
+            // The environment block of a process is what it was started with.
+            let test =
+                "environment::tests::sealing_leaves_no_secret_in_the_environment_of_the_process";
+            let status = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", test])
+                .env(SEALS, "1")
+                .env("A_TOKEN", "hunter2")
+                .env("STORE", "redis://:hunter2@localhost")
+                .env("PLAIN", "kept")
+                .status();
+            return assert!(status.unwrap().success());
+        }
+        // SAFETY: the test's own thread is the only one that does anything.
+        unsafe { seal() };
+        assert_eq!(["A_TOKEN", "STORE"].map(|name| std::env::var_os(name)), [None, None]);
+        assert_eq!(std::env::var("PLAIN").unwrap(), "kept");
+        #[cfg(target_os = "linux")]
+        {
+            let block = std::fs::read("/proc/self/environ").unwrap();
+            assert!(!String::from_utf8_lossy(&block).contains("hunter2"));
+        }
+        // Those that are granted them get them.
+        let all = of_host();
+        for (name, value) in [("A_TOKEN", "hunter2"), ("STORE", "redis://:hunter2@localhost")] {
+            assert!(all.contains(&(name.to_owned(), value.to_owned())), "{name}");
+        }
+    }
+
     #[test]
     fn a_secret_is_passed_on_only_when_it_is_named() {
         let all = || {

@@ -6,8 +6,12 @@ enum Sign {
     Word,
     /// A part of the name without what separates its words: names such as `GHTOKEN` are common.
     Part,
-    /// The end of the name without what separates its words, such as `MYPASS`.
-    End,
+    /// The end of the last word, such as `MYPASS`. In front of others it is part of one: `BYPASS_CACHE`.
+    LastEnd,
+    /// The end of a word, such as `MYSQLPW_FILE`.
+    WordEnd,
+    /// The last word. In front of others it is the name of a product.
+    Last,
     /// The whole name, which does not say so.
     Name,
     /// A word, if the name also has one of [`ADDRESSES`]: an address of such a service mostly has a password in it.
@@ -15,7 +19,7 @@ enum Sign {
 }
 
 /// The signs, in capitals.
-const SIGNS: [(Sign, &[&str]); 5] = [
+const SIGNS: [(Sign, &[&str]); 7] = [
     (
         Sign::Word,
         &[
@@ -39,7 +43,6 @@ const SIGNS: [(Sign, &[&str]); 5] = [
             "MNEMONIC",
             "NETRC",
             "OAUTH",
-            "OTP",
             "PASS",
             "PAT",
             "PGPASS",
@@ -49,7 +52,6 @@ const SIGNS: [(Sign, &[&str]); 5] = [
             "PW",
             "PWD",
             "PWORD",
-            "SAS",
             "SECRETS",
             "TOTP",
             "UNSEAL",
@@ -82,7 +84,9 @@ const SIGNS: [(Sign, &[&str]); 5] = [
             "CONNSTR",
         ],
     ),
-    (Sign::End, &["PASS", "PW", "DSN"]),
+    (Sign::LastEnd, &["PASS"]),
+    (Sign::WordEnd, &["PW", "DSN"]),
+    (Sign::Last, &["OTP", "SAS"]),
     (
         Sign::Name,
         &["AWS_ACCESS_KEY_ID", "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "KUBECONFIG", "SSH_AUTH_SOCK"],
@@ -128,15 +132,53 @@ const ADDRESSES: [&str; 3] = ["URL", "URI", "URLS"];
 /// Names that look like secrets and are none.
 const NOT_SECRET: [&str; 4] = ["PWD", "OLDPWD", "TOKENIZERS_PARALLELISM", "COMPASS"];
 
-/// What precedes a secret in a connection string, in small letters.
-const SETTINGS: [&str; 5] = ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "accesskey="];
+/// What precedes a secret in a connection string or the query of an address, in small letters.
+const SETTINGS: [&str; 17] = [
+    "password=",
+    "passwd=",
+    "sslpassword=",
+    "pwd=",
+    "accountkey=",
+    "sharedaccesskey=",
+    "accesskey=",
+    "access_token=",
+    "auth_token=",
+    "oauth_token=",
+    "private_token=",
+    "token=",
+    "apikey=",
+    "api_key=",
+    "client_secret=",
+    "secret=",
+    // Of a shared access signature.
+    "sig=",
+];
 
-/// The end of names of proxies, in capitals. Programs have no network without them, so they keep their password.
-const PROXY: &str = "PROXY";
+/// What follows user and password in an address of Go's driver for MySQL.
+const GO_PROTOCOLS: [&str; 2] = ["@tcp(", "@unix("];
+
+/// A part of every private key in the text format, whatever its kind.
+const PRIVATE_KEY: &str = "PRIVATE KEY-----";
+
+/// The names of proxies, in capitals. Programs have no network without them, so they keep their password.
+const PROXIES: [&str; 11] = [
+    "ALL_PROXY",
+    "CARGO_HTTP_PROXY",
+    "FTP_PROXY",
+    "GRPC_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NPM_CONFIG_HTTPS_PROXY",
+    "NPM_CONFIG_HTTP_PROXY",
+    "NPM_CONFIG_PROXY",
+    "RSYNC_PROXY",
+    "SOCKS_PROXY",
+];
 
 /// Whether a variable's value is a secret, going by its name or by what it consists of.
 pub fn is_secret(name: &str, value: &str) -> bool {
-    is_secret_name(name) || has_password(value) && !name.to_ascii_uppercase().ends_with(PROXY)
+    is_secret_name(name)
+        || has_password(value) && !PROXIES.contains(&name.to_ascii_uppercase().as_str())
 }
 
 /// Whether a variable's value is a secret, going by its name.
@@ -147,12 +189,15 @@ pub fn is_secret_name(name: &str) -> bool {
     }
     let words = words(name);
     let whole = words.concat();
+    let last = words.iter().rev().find(|word| !word.is_empty());
     let has_word = |sign: &&str| words.iter().any(|word| word == sign);
     let is_address = ADDRESSES.iter().any(has_word);
     SIGNS.iter().any(|(sign, signs)| match sign {
         Sign::Word => signs.iter().any(has_word),
         Sign::Part => signs.iter().any(|part| whole.contains(part)),
-        Sign::End => signs.iter().any(|end| whole.ends_with(end)),
+        Sign::LastEnd => last.is_some_and(|last| signs.iter().any(|end| last.ends_with(end))),
+        Sign::WordEnd => signs.iter().any(|end| words.iter().any(|word| word.ends_with(end))),
+        Sign::Last => last.is_some_and(|last| signs.contains(&last.as_str())),
         Sign::Name => signs.contains(&upper.as_str()),
         Sign::Service => is_address && signs.iter().any(has_word),
     })
@@ -177,26 +222,34 @@ fn words(name: &str) -> Vec<String> {
     words.iter().map(without_number).collect()
 }
 
-/// Whether there is a password in an address (`scheme://user:password@host`) or a connection string.
+/// Whether there is a password in an address (`scheme://user:password@host`) or a connection string, or it is a private key.
 fn has_password(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    if SETTINGS.iter().any(|setting| has_setting(&lower, setting)) {
+    if value.contains(PRIVATE_KEY) || SETTINGS.iter().any(|setting| has_setting(&lower, setting)) {
         return true;
     }
-    value.split("://").skip(1).any(|rest| {
-        let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
-        let user = authority.rsplit_once('@').map(|(user, _)| user);
-        user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty())
-    })
+    let of_user =
+        |user: &str| user.split_once(':').is_some_and(|(_, password)| !password.is_empty());
+    let is_go = |protocol: &&str| lower.split_once(protocol).is_some_and(|(user, _)| of_user(user));
+    GO_PROTOCOLS.iter().any(|protocol| is_go(&protocol))
+        || value.split("://").skip(1).any(|rest| {
+            let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
+            authority.rsplit_once('@').is_some_and(|(user, _)| of_user(user))
+        })
 }
 
 /// Whether a connection string has such a setting, with a value.
 fn has_setting(text: &str, setting: &str) -> bool {
+    // PostgreSQL's library puts blanks between its settings.
+    let first = text.split_whitespace().next().and_then(|first| first.split_once('='));
+    let has_blanks =
+        first.is_some_and(|(key, _)| key.bytes().all(|c| c.is_ascii_lowercase() || c == b'_'));
     text.match_indices(setting).any(|(at, _)| {
+        let is_after_blank = has_blanks && text[..at].ends_with(char::is_whitespace);
         let before = text[..at].trim_end().chars().next_back();
         let value = text[at + setting.len()..].chars().next();
         // The lines of a shell's function look much the same, but take values from elsewhere.
-        before.is_none_or(|c| matches!(c, ';' | '&' | '?'))
+        (is_after_blank || before.is_none_or(|c| matches!(c, ';' | '&' | '?')))
             && value.is_some_and(|c| !matches!(c, ';' | '&' | ' ' | '$' | '"' | '`'))
     })
 }
@@ -265,6 +318,11 @@ mod tests {
             "WIFI_PSK",
             "DOCKER_CREDS",
             "PASS_WORD",
+            "MYSQLPW_FILE",
+            "SENTRYDSN_2",
+            "BLOB_SAS",
+            "LOGIN_OTP",
+            "MYPASS_2",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -288,6 +346,13 @@ mod tests {
             "BYPASS_CACHE",
             "COMPASS",
             "HTTPS_PROXY",
+            "MAP_W",
+            "APP_W",
+            "JOB_STEP_W",
+            "RECORDS_N",
+            "WORDS_N",
+            "SAS_HOME",
+            "OTP_VERSION",
         ];
         for name in harmless {
             assert!(!is_secret_name(name), "{name}");
@@ -304,6 +369,15 @@ mod tests {
             "Server=db;User Id=app;Password=hunter2;",
             "jdbc:mysql://db/app?user=app&password=hunter2",
             "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=b64==",
+            "host=db user=app password=hunter2",
+            "dbname=app\tsslpassword=hunter2 connect_timeout=10",
+            "app:hunter2@tcp(db:3306)/app",
+            "app:hunter2@unix(/run/mysqld.sock)/app?parseTime=true",
+            "https://api.example.org/feed?access_token=hunter2",
+            "https://a.blob.core.windows.net/c?sv=2022&sig=hunter2%3D",
+            "https://example.org/hook?x=1&token=hunter2",
+            "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk=\n-----END OPENSSH PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----",
         ] {
             assert!(is_secret("STORE", value), "{value}");
         }
@@ -316,9 +390,20 @@ mod tests {
             "Password=;User=a",
             "--show-password=never-asked-for",
             "() { cd ..; pwd=$(pwd); }",
+            "host=db user=app password=$PGPASSWORD",
+            "--listen-password password=asked",
+            "app@tcp(db:3306)/app",
+            "app:@tcp(db:3306)/app",
+            "-----BEGIN PUBLIC KEY-----",
+            "https://example.org/?design=1&signature-of=none",
         ] {
             assert!(!is_secret("STORE", value), "{value}");
         }
-        assert!(!is_secret("https_proxy", "http://me:hunter2@proxy:3128"));
+        for name in ["https_proxy", "HTTP_PROXY", "npm_config_https_proxy"] {
+            assert!(!is_secret(name, "http://me:hunter2@proxy:3128"), "{name}");
+        }
+        // A place to get modules from, not a way to the network.
+        assert!(is_secret("GOPROXY", "https://me:hunter2@corp.example.org,direct"));
+        assert!(is_secret("MY_PROXY", "http://me:hunter2@proxy:3128"));
     }
 }
