@@ -27,6 +27,8 @@ struct Known {
     denied: Vec<FileIdentity>,
     limits_programs: bool,
     limits_network: bool,
+    /// The network is the extension's own, as far as it has one, and not its programs'.
+    keeps_network: bool,
 }
 
 /// The device and number of a file, which all of its names have in common.
@@ -45,6 +47,7 @@ impl Programs {
             denied: denied.iter().filter_map(|program| identity(program)).collect(),
             limits_programs: *grant != Grant::default(),
             limits_network: grant.net != Access::all(),
+            keeps_network: ![Access::all(), Access::none()].contains(&grant.net),
         };
         let _ = self.0.known.set(known);
     }
@@ -75,6 +78,10 @@ impl Supervisor for Inner {
             "an extension can have {most} child processes at a time (limit children); wait for one to end before you \
              start another"
         )))
+    }
+
+    fn must_fork(&self) -> bool {
+        cfg!(target_os = "linux") && self.known.get().is_some_and(|known| known.keeps_network)
     }
 
     fn is_denied(&self, program: &Path) -> bool {

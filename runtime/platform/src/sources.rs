@@ -66,7 +66,8 @@ const PATCHES: &[Patch] = &[
                 if (request.env[i][0] === \"PATH\") path = `${request.env[i][1]}`;\n\
               }\n\
               const place = [`${request.cmd}`, `${request.cwd ?? \".\"}`, path];\n\
-              op_tenon_start(place[0], place[1], place[2]);\n\
+              const user = op_tenon_start(place[0], place[1], place[2]);\n\
+              if (user >= 0) request.uid ??= user;\n\
               try {\n\
                 return start(request, ...rest);\n\
               } catch (error) {\n\

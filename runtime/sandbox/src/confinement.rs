@@ -13,8 +13,10 @@ use crate::error::SandboxError;
 use crate::landlock_rules;
 use crate::layers::Layer;
 use crate::mounts;
+use crate::plan::Network;
 use crate::plan::Plan;
 use crate::probe;
+use crate::programs_network;
 use crate::system_calls;
 use crate::system_calls::Policy;
 
@@ -60,6 +62,10 @@ pub fn apply(request: &Request<'_>, usable: &Layers) -> Result<Layers, SandboxEr
     let done =
         usable_or(usable.seccomp, Layer::SystemCalls).and_then(|()| system_calls::apply(&policy));
     applied.layers.seccomp = applied.settle(done)?.is_some();
+    if applied.layers.seccomp && plan.run && plan.network == Network::SomeHosts {
+        let done = programs_network::forbid();
+        applied.settle(done)?;
+    }
     Ok(applied.layers)
 }
 

@@ -38,6 +38,8 @@ mod plan;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
+mod programs_network;
+#[cfg(target_os = "linux")]
 mod system_calls;
 
 use std::path::Path;

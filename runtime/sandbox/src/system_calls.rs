@@ -238,6 +238,21 @@ pub fn apply(policy: &Policy) -> Result<(), SandboxError> {
         .map_err(|error| failed("install the filter", error.to_string()))
 }
 
+/// What takes the network from a process that is confined already, and from all it starts.
+pub fn without_network() -> Result<BpfProgram, SandboxError> {
+    let filter = || {
+        let machine: TargetArch = std::env::consts::ARCH.try_into()?;
+        let answer = SeccompAction::Errno(libc::EACCES as u32);
+        let filter =
+            SeccompFilter::new(all_of_the_network()?, SeccompAction::Allow, answer, machine)?;
+        BpfProgram::try_from(filter)
+    };
+    filter().map_err(|error: BackendError| {
+        let error = std::io::Error::other(error.to_string());
+        SandboxError::failed(Layer::SystemCalls, "make the filter for programs", error)
+    })
+}
+
 /// One program of three filters, because each of them knows one answer. A program of its own for each
 /// would run at every call that is not always allowed.
 fn program(policy: &Policy) -> Result<BpfProgram, BackendError> {
@@ -324,10 +339,7 @@ fn beyond_the_grant(policy: &Policy) -> Result<Refused, BackendError> {
     }
     let families = match policy.network {
         Network::Nothing => {
-            refused.extend(always(CONNECTING));
-            refused.insert(libc::SYS_socketpair, open_pairs()?);
-            // A recipient that is named, on a socket that is not connected.
-            refused.insert(libc::SYS_sendto, vec![named_recipient()?]);
+            refused.extend(all_of_the_network()?);
             return Ok(refused);
         }
         Network::SomeHosts => {
@@ -348,6 +360,14 @@ fn beyond_the_grant(policy: &Policy) -> Result<Refused, BackendError> {
             ])?,
         ],
     );
+    Ok(refused)
+}
+
+fn all_of_the_network() -> Result<Refused, BackendError> {
+    let mut refused = always(CONNECTING);
+    refused.insert(libc::SYS_socketpair, open_pairs()?);
+    // A recipient that is named, on a socket that is not connected.
+    refused.insert(libc::SYS_sendto, vec![named_recipient()?]);
     Ok(refused)
 }
 

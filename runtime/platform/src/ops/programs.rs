@@ -16,6 +16,9 @@ pub trait Supervisor: Send + Sync {
     /// Whether one more program may be started.
     fn may_start_another(&self) -> Result<(), JsErrorBox>;
 
+    /// Whether programs have to be started by a fork, in which the sandbox takes the network from them.
+    fn must_fork(&self) -> bool;
+
     /// Whether a program's file is one that is denied.
     fn is_denied(&self, program: &Path) -> bool;
 
@@ -30,20 +33,38 @@ pub trait Supervisor: Send + Sync {
 #[derive(Clone)]
 pub struct Supervision(pub Arc<dyn Supervisor>);
 
-/// Asked before a program is started.
+/// Asked before a program is started. Returns the user to start it as, which is the one of this process: for somebody who is named
+/// the standard library forks, and for others it may not. Negative if it may start it as it likes.
 #[op2(fast)]
 pub fn op_tenon_start(
     state: &mut OpState,
     #[string] command: &str,
     #[string] folder: &str,
     #[string] path: &str,
-) -> Result<(), JsErrorBox> {
+) -> Result<f64, JsErrorBox> {
     if let Some(Supervision(supervisor)) = state.try_borrow::<Supervision>() {
         supervisor.may_start_another()?;
     }
     permit(state, "run", command, |supervisor| {
         find(command, folder, path).is_some_and(|program| supervisor.is_denied(&program))
-    })
+    })?;
+    let supervision = state.try_borrow::<Supervision>();
+    let must_fork = supervision.is_some_and(|Supervision(supervisor)| supervisor.must_fork());
+    Ok(if must_fork { own_user() } else { NOBODY_IN_PARTICULAR })
+}
+
+/// No user's number.
+const NOBODY_IN_PARTICULAR: f64 = -1.0;
+
+#[cfg(unix)]
+fn own_user() -> f64 {
+    // SAFETY: it has no arguments and cannot fail.
+    f64::from(unsafe { libc::geteuid() })
+}
+
+#[cfg(not(unix))]
+fn own_user() -> f64 {
+    NOBODY_IN_PARTICULAR
 }
 
 /// Asked when the system did not let a program be started: throws if the sandbox was the reason.

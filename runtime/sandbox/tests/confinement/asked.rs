@@ -123,6 +123,22 @@ pub fn some_hosts(world: &World) -> Asked {
     with(plain(world), |grant| grant.net = Access::only(["localhost".to_owned()]))
 }
 
+/// The same, and it may start programs.
+pub fn some_hosts_and_programs(world: &World) -> Asked {
+    with(some_hosts(world), |grant| grant.run = Access::all())
+}
+
+/// Every host but one, and programs.
+pub fn all_hosts_but_one_and_programs(world: &World) -> Asked {
+    with(some_hosts_and_programs(world), |grant| {
+        grant.net = Access { allow: None, deny: vec!["example.org".to_owned()] };
+    })
+}
+
+pub fn all_hosts_and_programs(world: &World) -> Asked {
+    with(some_hosts_and_programs(world), |grant| grant.net = Access::all())
+}
+
 pub fn all_hosts(world: &World) -> Asked {
     with(plain(world), |grant| grant.net = Access::all())
 }

@@ -123,7 +123,11 @@ pub fn abstract_listener() -> impl Fn() -> String {
 
 /// The exit code and the first words of what a program says.
 pub fn run(program: &str, arguments: &[&str]) -> String {
-    match Command::new(program).args(arguments).output() {
+    said(Command::new(program).args(arguments).output())
+}
+
+fn said(output: io::Result<std::process::Output>) -> String {
+    match output {
         Ok(output) if output.status.success() => "ok".to_owned(),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -131,6 +135,46 @@ pub fn run(program: &str, arguments: &[&str]) -> String {
         }
         Err(error) => shown::<()>(Err(error)),
     }
+}
+
+/// The same of a program that is started by a fork.
+pub fn run_forked(program: &str, arguments: &[&str]) -> String {
+    use std::os::unix::process::CommandExt;
+    let mut command = Command::new(program);
+    // SAFETY: it does nothing; because of it the library forks.
+    unsafe { command.pre_exec(|| Ok(())) };
+    said(command.args(arguments).output())
+}
+
+/// A connection of a program to a port of this machine.
+pub fn connect_by_program(port: u16) -> String {
+    run_forked("/bin/bash", &["-c", &format!("exec 3<>/dev/tcp/127.0.0.1/{port}")])
+}
+
+/// What a copy of this process gets for sockets that reach a network, and for one that is connected already.
+pub fn sockets_in_a_copy() -> String {
+    let (one, other) = UnixStream::pair().unwrap();
+    let families = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
+    let of = |family| {
+        let status = in_child(|| {
+            // SAFETY: numbers only.
+            let socket = unsafe { libc::socket(family, libc::SOCK_RAW, 0) };
+            if socket < 0 { io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
+        });
+        match libc::WEXITSTATUS(status) {
+            0 => "ok".to_owned(),
+            number => name(number),
+        }
+    };
+    let results = families.map(of).join(" ");
+    format!(
+        "{results} {}",
+        if in_child(|| libc::c_int::from(talk(&one, &other) != "ok")) == 0 {
+            "talks"
+        } else {
+            "is cut off"
+        }
+    )
 }
 
 /// What a child that is not another program gets.

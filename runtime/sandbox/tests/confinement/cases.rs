@@ -15,6 +15,8 @@ use tenon_sandbox::Mode;
 
 use crate::asked::Asked;
 use crate::asked::all_hosts;
+use crate::asked::all_hosts_and_programs;
+use crate::asked::all_hosts_but_one_and_programs;
 use crate::asked::files;
 use crate::asked::hidden_home;
 use crate::asked::home;
@@ -29,6 +31,7 @@ use crate::asked::read_only;
 use crate::asked::repository;
 use crate::asked::secrets;
 use crate::asked::some_hosts;
+use crate::asked::some_hosts_and_programs;
 use crate::asked::unrestricted;
 use crate::asked::with;
 use crate::asked::without;
@@ -537,11 +540,30 @@ fn network() -> Vec<Case> {
         });
         resolves_names_with_some_hosts: some_hosts, ["ok"], Same,
             then!(|_| shown(("localhost", 80).to_socket_addrs()));
+        programs_have_no_sockets_with_some_hosts: some_hosts_and_programs,
+            ["EACCES EACCES EACCES EACCES talks"], Differs, then!(|_| attempts::sockets_in_a_copy());
+        programs_have_no_sockets_with_all_hosts_but_one: all_hosts_but_one_and_programs,
+            ["EACCES EACCES EACCES EACCES talks"], Differs, then!(|_| attempts::sockets_in_a_copy());
+        programs_connect_nowhere_with_some_hosts: some_hosts_and_programs, ["Permission denied"], Differs, program_that_connects;
+        programs_connect_nowhere_without_a_network: programs, ["Permission denied"], Differs, program_that_connects;
+        programs_connect_with_all_hosts: all_hosts_and_programs, ["ok"], Same, program_that_connects;
+        connects_itself_after_a_program_could_not: some_hosts_and_programs, ["ok"], Same, |_| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            Box::new(move |_, _| {
+                attempts::sockets_in_a_copy();
+                shown(std::net::TcpStream::connect(listener.local_addr().unwrap()))
+            })
+        };
         makes_no_unusual_socket: all_hosts, ["EACCES EACCES"], Differs, then!(|_| {
             let uevent = attempts::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_KOBJECT_UEVENT);
             format!("{} {uevent}", attempts::socket(libc::AF_PACKET, libc::SOCK_RAW, 0))
         });
     }
+}
+
+fn program_that_connects(_: &World) -> Attempt {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    Box::new(move |_, _| attempts::connect_by_program(listener.local_addr().unwrap().port()))
 }
 
 fn to_path_socket(world: &World) -> Attempt {
