@@ -62,33 +62,49 @@ pub struct Count {
     pub ended: usize,
 }
 
-/// Counts the processes that threads have started, detached or not, with their descendants; no further than
+/// The processes of an extension.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Those that run.
+    pub running: Vec<i32>,
+    /// How many have ended, and nobody has waited for them.
+    pub ended: usize,
+}
+
+impl Found {
+    /// How many there are.
+    pub fn count(&self) -> Count {
+        Count { running: self.running.len(), ended: self.ended }
+    }
+}
+
+/// Finds the processes that threads have started, detached or not, with their descendants; no further than
 /// one above `most`, or above [`MAX_ENDED_CHILDREN`](crate::limits::MAX_ENDED_CHILDREN) of those that have ended.
 #[cfg(target_os = "linux")]
-pub fn count(threads: &[i32], most: usize) -> Count {
+pub fn find(threads: &[i32], most: usize) -> Found {
     let own = std::process::id().cast_signed();
-    let mut found: Vec<i32> = threads.iter().flat_map(|&thread| children_of(own, thread)).collect();
-    let mut count = Count::default();
+    let mut all: Vec<i32> = threads.iter().flat_map(|&thread| children_of(own, thread)).collect();
+    let mut found = Found::default();
     let mut next = 0;
-    while count.running <= most
-        && count.ended <= crate::limits::MAX_ENDED_CHILDREN
-        && let Some(&process) = found.get(next)
+    while found.running.len() <= most
+        && found.ended <= crate::limits::MAX_ENDED_CHILDREN
+        && let Some(&process) = all.get(next)
     {
         next += 1;
         if has_ended(process) {
-            count.ended += 1;
+            found.ended += 1;
         } else {
-            count.running += 1;
-            found.extend(children_of_all_threads(process));
+            found.running.push(process);
+            all.extend(children_of_all_threads(process));
         }
     }
-    count
+    found
 }
 
 /// Only Linux says which thread started which process.
 #[cfg(not(target_os = "linux"))]
-pub fn count(_threads: &[i32], _most: usize) -> Count {
-    Count::default()
+pub fn find(_threads: &[i32], _most: usize) -> Found {
+    Found::default()
 }
 
 /// Kills the processes that a thread has started, with their descendants, except those that were
@@ -220,7 +236,8 @@ mod tests {
     fn processes_are_counted_with_their_descendants_up_to_the_limit() {
         std::thread::spawn(|| {
             let own = [current_thread()];
-            assert_eq!(count(&own, 10), Count::default());
+            let count = |most| find(&own, most).count();
+            assert_eq!(count(10), Count::default());
             let mut shell = Command::new("sh")
                 .args(["-c", "sleep 60 & sleep 60 & echo; wait"])
                 .stdout(std::process::Stdio::piped())
@@ -230,10 +247,10 @@ mod tests {
             // The shell says when it has started its own.
             let mut said = [0];
             std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut said).unwrap();
-            assert_eq!(count(&own, 10), Count { running: 4, ended: 0 });
-            assert_eq!(count(&own, 2), Count { running: 3, ended: 0 });
+            assert_eq!(count(10), Count { running: 4, ended: 0 });
+            assert_eq!(count(2), Count { running: 3, ended: 0 });
             kill_even_detached(own[0]);
-            while count(&own, 10) != (Count { running: 0, ended: 2 }) {
+            while count(10) != (Count { running: 0, ended: 2 }) {
                 std::thread::yield_now();
             }
             shell.wait().unwrap();

@@ -143,6 +143,11 @@ pub const THREAD_STACK_BYTES: usize = 8 * 1024 * 1024;
 /// The longest line of output that is kept in one piece; a longer one is cut into several.
 pub const MAX_OUTPUT_LINE_BYTES: usize = 64 * 1024;
 
+/// Whether a limit counts what the extension has started with it: beyond it all of that ends, detached or not.
+pub(crate) fn counts_children(breach: &Breach) -> bool {
+    [CHILDREN_LIMIT, MEMORY_LIMIT].contains(&breach.limit.as_str())
+}
+
 /// A limit that was reached: its name in the user's configuration, and what happened, in words.
 pub(crate) fn breach(limit: &str, allowed: String) -> Breach {
     Breach { limit: limit.to_owned(), allowed, stack: String::new() }

@@ -12,9 +12,33 @@ use deno_core::v8;
 /// The memory of this process that it shares with nobody: what it has written to since it was forked, and what it has
 /// allocated.
 pub fn resident_bytes() -> usize {
-    // Two of the numbers in this file are pages that are resident, and those of them that come from a file or are shared.
     // Pages that are still shared with the zygote count, which is a few megabytes too much.
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    resident_bytes_of("self")
+}
+
+/// Whether processes have more memory together, without files and what is shared on purpose. A process that has ended has none.
+pub fn together_exceed(processes: &[i32], most: usize) -> bool {
+    let counted = |process: &i32| resident_bytes_of(&process.to_string());
+    if processes.iter().map(counted).sum::<usize>() <= most {
+        return false;
+    }
+    // Pages that copies of a process still have in common were counted for each. To count them once takes the system a look at
+    // every page. What may not be looked at counts in full.
+    let share = |process: &i32| share_of_pages(*process).unwrap_or_else(|| counted(process));
+    processes.iter().map(share).sum::<usize>() > most
+}
+
+/// The memory of a process in which each page counts as often as the process is one of those that have it: half, a third.
+fn share_of_pages(process: i32) -> Option<usize> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss_Anon:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+}
+
+/// The memory of a process without files and what it shares on purpose.
+fn resident_bytes_of(process: &str) -> usize {
+    // Two of the numbers in this file are pages that are resident, and those of them that come from a file or are shared.
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     let mut numbers = text.split_whitespace().skip(1).map(|word| word.parse().unwrap_or(0_usize));
     let (resident, shared) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     resident.saturating_sub(shared) * PAGE_BYTES
@@ -313,6 +337,77 @@ mod uncounted {
         /// Refusals are the heap's.
         pub fn is_refused(&self) -> bool {
             false
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::io::Read;
+    use std::io::Write;
+    use std::process::Child;
+    use std::process::Command;
+    use std::process::Stdio;
+
+    use super::*;
+
+    const MEGABYTE: usize = 1024 * 1024;
+
+    /// A program that keeps so much of what it reads.
+    fn keeping(bytes: usize) -> Child {
+        let mut child = Command::new("tail")
+            .args(["-c", &bytes.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It writes when it has all, and waits because nobody reads more.
+        child.stdin.take().unwrap().write_all(&vec![b'x'; bytes]).unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    #[test]
+    fn the_memory_of_processes_is_added_up() {
+        let mut programs = [keeping(40 * MEGABYTE), keeping(40 * MEGABYTE)];
+        let both = programs.each_ref().map(|program| program.id().cast_signed());
+        assert!(!together_exceed(&both[..1], 60 * MEGABYTE));
+        assert!(together_exceed(&both, 60 * MEGABYTE));
+        assert!(!together_exceed(&both, 120 * MEGABYTE));
+        assert!(share_of_pages(both[0]).unwrap() >= 39 * MEGABYTE);
+        for program in &mut programs {
+            program.kill().unwrap();
+            program.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_copy_of_a_process_counts_once_as_long_as_it_writes_nothing() {
+        // In a process of its own: the copies must not have the pages of other tests.
+        let held = vec![1_u8; 64 * MEGABYTE];
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        // SAFETY: the copy makes system calls only.
+        let copy = unsafe { libc::fork() };
+        if copy == 0 {
+            // SAFETY: as above; it ends when its parent has it ended.
+            unsafe {
+                libc::write(std::os::fd::AsRawFd::as_raw_fd(&writer), [1_u8].as_ptr().cast(), 1);
+                loop {
+                    libc::pause();
+                }
+            }
+        }
+        reader.read_exact(&mut [0]).unwrap();
+        let both = [std::process::id().cast_signed(), copy];
+        let (own, own_share) = (resident_bytes(), share_of_pages(both[0]).unwrap());
+        assert!(own >= 64 * MEGABYTE && own_share < own, "{own} {own_share}");
+        assert!(!together_exceed(&both, own + 32 * MEGABYTE));
+        drop(held);
+        // SAFETY: numbers, and a status that nobody asks for.
+        unsafe {
+            libc::kill(copy, libc::SIGKILL);
+            libc::waitpid(copy, std::ptr::null_mut(), 0);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Supervisor for Inner {
         let Some(limits) = self.terminator.limits() else { return Ok(()) };
         let most = limits.children;
         let is_room = || {
-            let count = self.terminator.count_children(most);
+            let count = self.terminator.find_children(most).count();
             count.running + count.ended < most
         };
         if is_room() {

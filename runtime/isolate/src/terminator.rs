@@ -17,12 +17,11 @@ use std::time::Duration;
 use std::time::Instant;
 
 use deno_core::v8;
-use tenon_protocol::limits::CHILDREN_LIMIT;
 use tenon_protocol::limits::MEMORY_LIMIT;
 
 use crate::background;
 use crate::children;
-use crate::children::Count;
+use crate::children::Found;
 use crate::floor::CpuClock;
 use crate::interrupt;
 use crate::limits;
@@ -539,9 +538,10 @@ impl State {
             None => reason,
         };
         let reason = self.reason.get_or_insert(reason);
-        let too_many = matches!(reason, EndReason::Limit(breach) if breach.limit == CHILDREN_LIMIT);
+        let takes_all =
+            matches!(reason, EndReason::Limit(breach) if limits::counts_children(breach));
         // A synchronous child process would hold the thread as long as it runs.
-        self.kill_children(too_many);
+        self.kill_children(takes_all);
         self.is_noticed = false;
         if let Some(waker) = self.wake.take() {
             waker.wake();
@@ -596,8 +596,8 @@ impl Watched for Terminator {
         Self::is_alone(self)
     }
 
-    fn count_children(&self, most: usize) -> Count {
-        Self::count_children(self, most)
+    fn find_children(&self, most: usize) -> Found {
+        Self::find_children(self, most)
     }
 
     fn have_adopted_reaped(&self) {

@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 
 use crate::background;
 use crate::children::Count;
+use crate::children::Found;
 use crate::floor::CpuClock;
 use crate::floor::process_cpu_time;
 use crate::limits;
@@ -108,8 +109,8 @@ pub trait Watched: Send {
     /// Whether the process is the extension's own.
     fn is_alone(&self) -> bool;
 
-    /// How many child processes it has, counted up to one more than the given number.
-    fn count_children(&self, most: usize) -> Count;
+    /// Its child processes, up to one more than the given number.
+    fn find_children(&self, most: usize) -> Found;
 
     /// Has its own thread reap the child processes that it has adopted and that have ended.
     fn have_adopted_reaped(&self);
@@ -259,12 +260,34 @@ impl Subject {
 
     fn judge_children(&mut self) {
         let most = self.limits.children;
-        let count = self.extension.count_children(most);
+        let found = self.extension.find_children(most);
+        let count = found.count();
         self.children = count.running + count.ended;
         if let Some(allowed) = too_many(count, most) {
             self.extension.breach_on(self.thread, limits::breach(CHILDREN_LIMIT, allowed));
-        } else if count.ended > 0 {
+            return;
+        }
+        if count.ended > 0 {
             self.extension.have_adopted_reaped();
+        }
+        if count.running > 0 {
+            self.judge_memory_of_all(found.running);
+        }
+    }
+
+    /// The memory of the programs that it started, and of its own process where that is the extension's alone. A control group
+    /// counts the same, if there is one, and more.
+    fn judge_memory_of_all(&self, mut processes: Vec<i32>) {
+        let most = self.limits.memory_bytes;
+        if self.extension.is_alone() {
+            processes.push(std::process::id().cast_signed());
+        }
+        if memory::together_exceed(&processes, most) {
+            let megabytes = most / (1024 * 1024);
+            let allowed = format!(
+                "it and the programs that it started reached the limit of {megabytes} MB of memory together"
+            );
+            self.extension.breach_on(self.thread, limits::breach(MEMORY_LIMIT, allowed));
         }
     }
 }

@@ -7,7 +7,7 @@ use deno_core::v8;
 
 use super::Terminator;
 use crate::children;
-use crate::children::Count;
+use crate::children::Found;
 use crate::interrupt;
 use crate::interrupt::Memory;
 use crate::limits;
@@ -28,10 +28,10 @@ impl Terminator {
         }
     }
 
-    /// The extension's child processes, counted up to one more than `most`.
-    pub fn count_children(&self, most: usize) -> Count {
+    /// The extension's child processes, up to one more than `most`.
+    pub fn find_children(&self, most: usize) -> Found {
         let threads = self.0.state.lock().map(|state| state.threads.clone()).unwrap_or_default();
-        children::count(&threads, most)
+        children::find(&threads, most)
     }
 
     /// Has the extension's own thread reap what it has adopted, when it returns to its event loop.

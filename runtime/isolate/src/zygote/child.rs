@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use tenon_protocol::layers::ControlGroup;
 use tenon_protocol::layers::Layers;
-use tenon_protocol::limits::CHILDREN_LIMIT;
 use tenon_protocol::limits::GROUP_MEMORY_SLACK_BYTES;
 use tenon_protocol::limits::tasks_of_group;
 use tenon_protocol::message::EndReason;
@@ -166,8 +165,9 @@ fn live(
     let is_restricted = spec.grant != Grant::default();
     let assignment = Assignment { spec, layers, decoder, socket };
     let reason = serve(&runtime, worker, &outbox, &terminator, assignment);
-    let too_many = matches!(&reason, EndReason::Limit(breach) if breach.limit == CHILDREN_LIMIT);
-    let is_beyond_limit = matches!(&reason, EndReason::Limit(_));
+    let breach = if let EndReason::Limit(breach) = &reason { Some(breach) } else { None };
+    let takes_all = breach.is_some_and(limits::counts_children);
+    let is_beyond_limit = breach.is_some();
     if terminator.tell_end() {
         outbox.send(FromIsolate::Ended(reason));
     }
@@ -179,7 +179,7 @@ fn live(
         // The session kills a process that has said its last word and does not exit, with all that it has detached.
         runtime.shutdown_timeout(limits::LAST_OPERATIONS_GRACE);
     }
-    if too_many || is_restricted { EXIT_WITH_ALL } else { 0 }
+    if takes_all || is_restricted { EXIT_WITH_ALL } else { 0 }
 }
 
 /// Tells the session why nothing of the extension runs.
