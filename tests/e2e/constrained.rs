@@ -273,3 +273,24 @@ fn no_pairs_of_sockets() {
 fn no_proc() {
     try_all(Refusal::NoProc, Expected::Says("/proc"));
 }
+
+#[test]
+fn no_landlock() {
+    let no_landlock = Refusal::Call(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
+    let restricted = "[extensions.ping]\nprofile = \"workspace\"\n";
+    let call = |config: &str, refusal| {
+        let workspace = workspace();
+        workspace.home_file("config.toml", config);
+        let what = format!("{config:?} with {refusal:?}");
+        let run = ends(started(&workspace, &["call", "ping"], refusal, Stdio::null()), &what);
+        is_in_order(&run, &what);
+        run
+    };
+    // The usual is to do without, and to say so where somebody asks.
+    let run = call(restricted, no_landlock);
+    assert_eq!((run.code, run.stdout.trim()), (0, "pong"), "{run:#?}");
+    // Whoever demands all that the kernel can do gets nothing less.
+    let run = call(&format!("{restricted}sandbox = \"required\"\n"), no_landlock);
+    assert_ne!(run.code, 0, "{run:#?}");
+    assert!(run.stderr.contains("Landlock is not available"), "{run:#?}");
+}

@@ -11,5 +11,7 @@ mod containment;
 mod examples;
 mod modules;
 mod people;
+#[cfg(target_os = "linux")]
+mod privacy;
 mod results;
 mod snapshot;

@@ -637,6 +637,34 @@ fn system_calls() -> Vec<Case> {
             // SAFETY: the path ends with a null byte.
             called(unsafe { libc::umount2(path.as_ptr().cast(), libc::MNT_DETACH) }.into())
         });
+        makes_no_call_that_attacks_use: plain, ["EPERM"], Differs, then!(|_| {
+            let calls = [
+                libc::SYS_bpf,
+                libc::SYS_perf_event_open,
+                libc::SYS_userfaultfd,
+                libc::SYS_keyctl,
+                libc::SYS_add_key,
+                libc::SYS_request_key,
+                libc::SYS_kexec_load,
+                libc::SYS_kexec_file_load,
+                libc::SYS_process_vm_readv,
+                libc::SYS_process_vm_writev,
+                libc::SYS_process_madvise,
+                libc::SYS_pidfd_getfd,
+                libc::SYS_kcmp,
+                libc::SYS_open_by_handle_at,
+                libc::SYS_init_module,
+                libc::SYS_finit_module,
+                libc::SYS_delete_module,
+                libc::SYS_swapon,
+                libc::SYS_acct,
+                libc::SYS_setns,
+            ];
+            // SAFETY: no argument is valid, so each fails in any case.
+            let call = |number| unsafe { libc::syscall(number, -1, -1, -1, -1, -1, -1) };
+            let answers: std::collections::BTreeSet<_> = calls.map(|it| called(call(it))).into();
+            answers.into_iter().collect::<Vec<_>>().join(" ")
+        });
         makes_no_ring: plain, ["EPERM"], Differs, then!(|_| {
             // SAFETY: no address is valid, so the call fails in any case.
             called(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, 0) })
