@@ -1,5 +1,6 @@
 //! What git runs of a repository: hooks, commands in its configuration, and files by which it finds another configuration.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -102,18 +103,24 @@ pub fn protect(workspace: &Path, place: &Path, named: &[PathBuf], places: &mut P
     let configs = ["config", "config.worktree"];
     let configs = folders.iter().flat_map(|folder| configs.map(|name| folder.join(name)));
     let root = place.parent().unwrap_or(workspace);
-    places.frozen.extend(referred_to(workspace, root, configs.collect()));
-    places.frozen.extend(folders.iter().flat_map(|folder| links_out(workspace, root, folder)));
+    let inside = Inside::of(workspace, root);
+    places.frozen.extend(referred_to(&inside, root, configs.collect()));
+    places.frozen.extend(folders.iter().flat_map(|folder| links_out(&inside, folder)));
     places.frozen.extend(empty_submodules(root));
 }
 
 /// The links in a folder of git, and behind such links, that lead to something in the workspace, or to nothing yet: what they
 /// lead to is protected, whoever is asked for the link.
-fn links_out(workspace: &Path, root: &Path, folder: &Path) -> Vec<PathBuf> {
+fn links_out(inside: &Inside, folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
+    let mut entered = HashSet::new();
     let mut left = MAX_ENTRIES;
     while let Some(place) = folders.pop() {
+        // A link may lead to where it lies.
+        if !entered.insert(real(&place)) {
+            continue;
+        }
         let walk = WalkDir::new(&place).min_depth(1).max_depth(LINK_DEPTH).into_iter();
         let walk = walk.filter_entry(|entry| {
             let is_named = |name: &&str| entry.file_name() == *name;
@@ -121,17 +128,19 @@ fn links_out(workspace: &Path, root: &Path, folder: &Path) -> Vec<PathBuf> {
         });
         for entry in walk.filter_map(Result::ok).take(left) {
             left -= 1;
-            let link = entry.path();
-            if !entry.path_is_symlink() || found.iter().any(|it| it == link) {
+            if !entry.path_is_symlink() {
                 continue;
             }
-            if !link.exists() {
-                found.push(link.to_owned());
-            } else if is_inside(link, workspace, root) {
-                found.push(link.to_owned());
-                if link.is_dir() {
-                    folders.push(link.to_owned());
+            let link = entry.into_path();
+            let Ok(target) = link.canonicalize() else {
+                found.push(link);
+                continue;
+            };
+            if inside.contains(&target) {
+                if target.is_dir() {
+                    folders.push(link.clone());
                 }
+                found.push(link);
             }
         }
     }
@@ -150,10 +159,26 @@ fn empty_submodules(root: &Path) -> Vec<PathBuf> {
     paths.take(MAX_SUBMODULES).filter(is_empty).collect()
 }
 
-/// Whether a path leads to something in the workspace that the repository does not lie in.
-fn is_inside(path: &Path, workspace: &Path, root: &Path) -> bool {
-    path.canonicalize()
-        .is_ok_and(|it| it.starts_with(real(workspace)) && !real(root).starts_with(it))
+/// What lies in the workspace, and is not around the repository: to protect that would take all of it away.
+struct Inside {
+    workspace: PathBuf,
+    root: PathBuf,
+}
+
+impl Inside {
+    fn of(workspace: &Path, root: &Path) -> Self {
+        Self { workspace: real(workspace), root: real(root) }
+    }
+
+    /// Whether something is there, by its path without links.
+    fn contains(&self, real: &Path) -> bool {
+        real.starts_with(&self.workspace) && !self.root.starts_with(real)
+    }
+
+    /// Whether a path leads there.
+    fn is_reached_by(&self, path: &Path) -> bool {
+        path.canonicalize().is_ok_and(|real| self.contains(&real))
+    }
 }
 
 /// The folder that a file `.git` names.
@@ -163,8 +188,8 @@ fn named_folder(text: &str, file: &Path) -> Option<PathBuf> {
 }
 
 /// What configurations refer to inside the workspace: commands, folders of hooks, and other configurations.
-fn referred_to(workspace: &Path, root: &Path, mut configs: Vec<PathBuf>) -> Vec<PathBuf> {
-    let is_inside = |path: &Path| is_inside(path, workspace, root);
+fn referred_to(inside: &Inside, root: &Path, mut configs: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_inside = |path: &Path| inside.is_reached_by(path);
     let mut found = Vec::new();
     let mut next = 0;
     while next < configs.len().min(MAX_CONFIGS) {
@@ -330,6 +355,8 @@ mod tests {
         link("shared/deep", "hooks/deep");
         link("not-there-yet", ".git/hooks/post-commit");
         link("sources", ".git/objects/link");
+        // To where it came from.
+        link(".git/more-hooks", "hooks/again");
         // To all of the workspace.
         link("", ".git/hooks/root");
         let outside = tempfile::tempdir().unwrap();
@@ -340,6 +367,7 @@ mod tests {
             ".git/hooks/post-commit",
             ".git/hooks/pre-push",
             ".git/more-hooks",
+            ".git/more-hooks/again",
             ".git/more-hooks/deep",
         ];
         assert_eq!(links, expected.map(|path| repository.at(path)));
