@@ -24,9 +24,9 @@ use tenon_host::Timing;
 use tenon_host::events::Filter;
 use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
+use tenon_host::front::Answer;
 use tenon_host::front::Decision;
 use tenon_host::front::Front;
-use tenon_host::front::StopReason;
 use tenon_host::session::Agent;
 use tenon_host::session::CallError;
 use tenon_host::session::EndReason;
@@ -317,11 +317,7 @@ struct Stubborn;
 
 #[async_trait]
 impl Agent for Stubborn {
-    async fn prompt(
-        &self,
-        _turn: Arc<Turn>,
-        _prompt: AgentPrompt,
-    ) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, _turn: Arc<Turn>, _prompt: AgentPrompt) -> Result<Answer, AgentError> {
         std::future::pending().await
     }
 

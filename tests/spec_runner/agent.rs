@@ -14,6 +14,7 @@ use tenon_host::Permission;
 use tenon_host::Session;
 use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
+use tenon_host::front::Answer;
 use tenon_host::front::StopReason;
 use tenon_host::session::Agent;
 use tenon_host::session::AgentTool;
@@ -59,7 +60,7 @@ pub struct ScriptedAgent {
 pub type Called = Result<ToolOutcome, CallError>;
 
 /// How a prompt ended, if a step ended it.
-type Ended = Option<Result<StopReason, AgentError>>;
+type Ended = Option<Result<Answer, AgentError>>;
 
 impl ScriptedAgent {
     /// The agent that a header describes, if it wants one.
@@ -147,9 +148,10 @@ impl ScriptedAgent {
                     message: step.fail,
                     context: step.context,
                     recoverable: step.recoverable,
+                    native: None,
                 }));
             }
-            Step::Stop(step) => return Some(Ok(StopReason(step.stop))),
+            Step::Stop(step) => return Some(Ok(StopReason(step.stop).into())),
         }
         None
     }
@@ -159,7 +161,7 @@ impl ScriptedAgent {
         match outcome {
             Ok(outcome) => {
                 self.stage.write_outcome(&prefix, outcome);
-                outcome.ends_turn.then(|| Ok(StopReason::end_turn()))
+                outcome.ends_turn.then(|| Ok(StopReason::end_turn().into()))
             }
             Err(error) => {
                 self.stage.write(format!("{prefix} error: {error}"));
@@ -197,7 +199,7 @@ impl ScriptedAgent {
         };
         let outcome = session.after_agent_tool(&tool, result).await;
         self.stage.write_outcome(&format!("own {name} ->"), &outcome);
-        outcome.ends_turn.then(|| Ok(StopReason::end_turn()))
+        outcome.ends_turn.then(|| Ok(StopReason::end_turn().into()))
     }
 
     /// Whether a tool may run, going by what extensions said; asks where they want somebody asked.
@@ -264,12 +266,12 @@ impl Agent for ScriptedAgent {
         self.built_in_tools.clone()
     }
 
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError> {
         let start = self.stage.seen();
         self.write_prompt("<-", &prompt);
         let Some(steps) = self.stage.next_turn() else {
             turn.message("ok");
-            return Ok(StopReason::end_turn());
+            return Ok(StopReason::end_turn().into());
         };
         let _working = Working::begin(&self.working);
         let mut cancels = self.cancels.subscribe();
@@ -278,7 +280,7 @@ impl Agent for ScriptedAgent {
                 biased;
                 _ = cancels.changed() => {
                     self.stage.write("agent: stops, cancelled");
-                    Some(Ok(StopReason::cancelled()))
+                    Some(Ok(StopReason::cancelled().into()))
                 }
                 ended = self.perform(&turn, start, step) => ended,
             };
@@ -286,7 +288,7 @@ impl Agent for ScriptedAgent {
                 return ended;
             }
         }
-        Ok(StopReason::end_turn())
+        Ok(StopReason::end_turn().into())
     }
 
     fn can_steer(&self) -> bool {

@@ -23,8 +23,8 @@ use serde_json::json;
 use tenon_host::Session;
 use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
+use tenon_host::front::Answer;
 use tenon_host::front::ErrorContext;
-use tenon_host::front::StopReason;
 use tenon_host::session::Agent;
 use tenon_host::session::Turn;
 use tenon_host::session::WeakSession;
@@ -106,8 +106,6 @@ struct State {
     kept_model: Option<String>,
     config_options: Value,
     commands: Vec<Value>,
-    last_response: Option<Value>,
-    last_error: Option<RpcError>,
     /// The agent is being told to stop.
     cancelling: Option<JoinHandle<()>>,
     /// The agent was told the startup prompt.
@@ -199,16 +197,6 @@ impl Bridge {
         opened
     }
 
-    /// What the agent answered to the last prompt.
-    pub fn last_response(&self) -> Option<Value> {
-        self.state().last_response.clone()
-    }
-
-    /// What the agent said when it failed at the last prompt.
-    pub fn last_error(&self) -> Option<RpcError> {
-        self.state().last_error.clone()
-    }
-
     /// The agent's own commands.
     pub fn commands(&self) -> Vec<Value> {
         self.state().commands.clone()
@@ -276,7 +264,7 @@ impl Bridge {
 }
 
 fn failure(message: String) -> AgentError {
-    AgentError { message, context: ErrorContext::System, recoverable: true }
+    AgentError { message, context: ErrorContext::System, recoverable: true, native: None }
 }
 
 #[async_trait]
@@ -318,7 +306,7 @@ impl Agent for Bridge {
         let _ = self.session.set(session);
     }
 
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError> {
         self.ensure_open().await?;
         self.work_on(turn, prompt).await
     }

@@ -299,16 +299,6 @@ impl Conversation {
         Ok(end)
     }
 
-    /// What the agent answered to the last prompt.
-    pub fn last_response(&self) -> Option<Value> {
-        self.bridge.last_response()
-    }
-
-    /// What the agent said when it failed at the last prompt.
-    pub fn last_error(&self) -> Option<RpcError> {
-        self.bridge.last_error()
-    }
-
     /// Asks the agent something about this session.
     pub async fn agent_request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         self.bridge.agent_request(method, params).await

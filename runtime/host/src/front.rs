@@ -61,6 +61,21 @@ impl StopReason {
     }
 }
 
+/// What an agent answers to a prompt when it has stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// All of the answer, from an agent that says more than the reason: the result of an ACP `session/prompt`.
+    pub native: Option<Value>,
+}
+
+impl From<StopReason> for Answer {
+    fn from(stop: StopReason) -> Self {
+        Self { stop, native: None }
+    }
+}
+
 /// A prompt could not be worked on.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
@@ -71,6 +86,8 @@ pub struct AgentError {
     pub context: ErrorContext,
     /// Whether trying again may help.
     pub recoverable: bool,
+    /// The agent's own error, if the agent gave one: a JSON-RPC error object.
+    pub native: Option<Value>,
 }
 
 /// Where an error happened.

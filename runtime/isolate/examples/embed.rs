@@ -21,6 +21,7 @@ use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
+use tenon_host::front::Answer;
 use tenon_host::front::Decision;
 use tenon_host::front::Front;
 use tenon_host::front::StopReason;
@@ -38,7 +39,7 @@ struct Parrot;
 
 #[async_trait]
 impl Agent for Parrot {
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError> {
         turn.message(&format!("You said: {}", prompt.text));
         if let Some(listing) = turn.session().tools().first() {
             let call = ToolCall::new(&listing.tool.name, json!({}));
@@ -46,7 +47,7 @@ impl Agent for Parrot {
                 turn.message(&outcome.text_for_model());
             }
         }
-        Ok(StopReason::end_turn())
+        Ok(StopReason::end_turn().into())
     }
 
     fn cancel(&self) {}

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
+use tenon_host::front::Answer;
 use tenon_host::front::Context;
 use tenon_host::front::ErrorContext;
 use tenon_host::front::StopReason;
@@ -25,13 +26,8 @@ impl Bridge {
         &self,
         turn: Arc<Turn>,
         prompt: AgentPrompt,
-    ) -> Result<StopReason, AgentError> {
-        let cancelling = {
-            let mut state = self.state();
-            state.last_response = None;
-            state.last_error = None;
-            state.cancelling.take()
-        };
+    ) -> Result<Answer, AgentError> {
+        let cancelling = self.state().cancelling.take();
         if let Some(cancelling) = cancelling {
             // It is about the prompt before; a panic in it was reported where it happened.
             let _ = cancelling.await;
@@ -39,7 +35,7 @@ impl Bridge {
         // Or it was about this one, which the agent did not have yet. From here on nothing waits until it is sent,
         // so whoever cancels it later does so after that.
         if turn.is_cancelled() {
-            return Ok(StopReason::cancelled());
+            return Ok(StopReason::cancelled().into());
         }
         let first = {
             let mut state = self.state();
@@ -70,17 +66,11 @@ impl Bridge {
         match answered {
             Ok(response) => {
                 self.count(&turn, &response);
-                let reason = response["stopReason"].as_str().unwrap_or("end_turn").to_owned();
-                self.state().last_response = Some(response);
-                Ok(StopReason(reason))
+                Ok(answer(response))
             }
             Err(error) => {
-                {
-                    let mut state = self.state();
-                    state.last_error = Some(error.clone());
-                    // Nobody knows whether it has read what came with the prompt.
-                    state.instructed &= !first;
-                }
+                // Nobody knows whether it has read what came with the prompt.
+                self.state().instructed &= !first;
                 Err(self.describe(error).await)
             }
         }
@@ -94,7 +84,7 @@ impl Bridge {
                 Some(agent) => agent.obituary().await,
                 None => format!("{name} is gone"),
             };
-            return AgentError { message, context: ErrorContext::System, recoverable: true };
+            return super::failure(message);
         }
         let why = more(&error);
         let hint = match (error.code, &self.definition.login) {
@@ -105,6 +95,8 @@ impl Bridge {
             message: format!("{name}: {}{why}{hint}", error.message),
             context: ErrorContext::ModelCall,
             recoverable: error.code != RpcError::AUTH_REQUIRED,
+            // An error without a JSON form reaches the client as its message alone.
+            native: serde_json::to_value(error).ok(),
         }
     }
 
@@ -146,6 +138,14 @@ impl Drop for Working<'_> {
         if let (false, Ok(runtime)) = (self.over, Handle::try_current()) {
             runtime.spawn(self.bridge.watches_end());
         }
+    }
+}
+
+/// The agent's answer to a prompt. One that does not say why the agent stopped is not passed on as it is.
+fn answer(response: Value) -> Answer {
+    match response["stopReason"].as_str().map(str::to_owned) {
+        Some(reason) => Answer { stop: StopReason(reason), native: Some(response) },
+        None => StopReason::end_turn().into(),
     }
 }
 
@@ -246,6 +246,16 @@ mod tests {
         assert_eq!(sent[2]["text"], "b");
         assert_eq!(sent[3]["uri"], "file:///x");
         assert_eq!(sent.len(), 4);
+    }
+
+    #[test]
+    fn an_answer_without_a_reason_is_the_end_of_the_turn() {
+        let response = json!({ "stopReason": "max_tokens", "usage": { "inputTokens": 3 } });
+        let whole = answer(response.clone());
+        assert_eq!(whole, Answer { stop: StopReason("max_tokens".into()), native: Some(response) });
+        for odd in [json!({ "usage": {} }), json!({ "stopReason": 5 }), Value::Null] {
+            assert_eq!(answer(odd), StopReason::end_turn().into());
+        }
     }
 
     #[test]

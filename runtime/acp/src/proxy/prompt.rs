@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::FutureExt;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::session::CommandError;
@@ -64,24 +65,18 @@ fn attachment(block: &Value) -> Option<Value> {
 ///
 /// A prompt that an extension did not let through is a `refusal`: of all reasons it is the one that says that the
 /// prompt is not part of the conversation. Who refused and why is in `_meta.tenon`, and was shown.
-fn ended(
-    end: TurnEnd,
-    last_response: Option<Value>,
-    error: Option<RpcError>,
-) -> Result<Value, RpcError> {
+fn ended(end: TurnEnd) -> Result<Value, RpcError> {
     match end {
-        TurnEnd::Ended(reason) => Ok(last_response
-            .filter(|response| response["stopReason"] == *reason.0)
-            .unwrap_or_else(|| json!({ "stopReason": reason.0 }))),
+        TurnEnd::Ended(answer) => Ok(answer.native.unwrap_or_else(|| stopped(&answer.stop.0))),
         TurnEnd::Cancelled => Ok(stopped("cancelled")),
         TurnEnd::Blocked { by, reason } => {
             let mut answer = stopped("refusal");
             answer["_meta"] = json!({ "tenon": { "blockedBy": by, "reason": reason } });
             Ok(answer)
         }
-        TurnEnd::Failed(failed) => Err(match error {
+        TurnEnd::Failed(failed) => Err(match failed.native.map(RpcError::deserialize) {
             // The code tells editors what to do, such as to offer the login.
-            Some(error) if !error.is_closed() => RpcError { message: failed.message, ..error },
+            Some(Ok(error)) => RpcError { message: failed.message, ..error },
             _ => RpcError::internal(failed.message),
         }),
     }
@@ -175,13 +170,13 @@ async fn turn(
         }
         end = &mut working => end,
     };
-    let conversation = &live.conversation;
-    ended(end.map_err(opening::as_rpc)?, conversation.last_response(), conversation.last_error())
+    ended(end.map_err(opening::as_rpc)?)
 }
 
 #[cfg(test)]
 mod tests {
     use tenon_host::front::AgentError;
+    use tenon_host::front::Answer;
     use tenon_host::front::ErrorContext;
     use tenon_host::front::StopReason;
 
@@ -220,34 +215,35 @@ mod tests {
     #[test]
     fn the_agents_own_answer_reaches_the_client_whole() {
         let response = json!({ "stopReason": "max_tokens", "usage": { "inputTokens": 3 } });
-        let end = TurnEnd::Ended(StopReason("max_tokens".to_owned()));
-        assert_eq!(ended(end, Some(response.clone()), None).unwrap(), response);
-        let other = TurnEnd::Ended(StopReason::end_turn());
-        assert_eq!(
-            ended(other, Some(response), None).unwrap(),
-            json!({ "stopReason": "end_turn" })
-        );
+        let stop = StopReason("max_tokens".to_owned());
+        let end = TurnEnd::Ended(Answer { stop, native: Some(response.clone()) });
+        assert_eq!(ended(end).unwrap(), response);
+        let bare = TurnEnd::Ended(StopReason::end_turn().into());
+        assert_eq!(ended(bare).unwrap(), json!({ "stopReason": "end_turn" }));
     }
 
     #[test]
     fn what_did_not_end_by_itself_says_so() {
-        assert_eq!(
-            ended(TurnEnd::Cancelled, None, None).unwrap(),
-            json!({ "stopReason": "cancelled" })
-        );
+        assert_eq!(ended(TurnEnd::Cancelled).unwrap(), json!({ "stopReason": "cancelled" }));
         let blocked = TurnEnd::Blocked { by: "user:a".to_owned(), reason: "secrets".to_owned() };
         let expected = json!({
             "stopReason": "refusal",
             "_meta": { "tenon": { "blockedBy": "user:a", "reason": "secrets" } },
         });
-        assert_eq!(ended(blocked, None, None).unwrap(), expected);
-        let failed = TurnEnd::Failed(AgentError {
-            message: "demo ended unexpectedly: exit code 1".to_owned(),
-            context: ErrorContext::System,
-            recoverable: true,
-        });
-        assert!(ended(failed.clone(), None, None).unwrap_err().message.contains("exit code 1"));
-        let login = RpcError::new(RpcError::AUTH_REQUIRED, "log in");
-        assert_eq!(ended(failed, None, Some(login)).unwrap_err().code, RpcError::AUTH_REQUIRED);
+        assert_eq!(ended(blocked).unwrap(), expected);
+        let failed = |native| {
+            TurnEnd::Failed(AgentError {
+                message: "demo ended unexpectedly: exit code 1".to_owned(),
+                context: ErrorContext::System,
+                recoverable: true,
+                native,
+            })
+        };
+        let ours = ended(failed(None)).unwrap_err();
+        assert!(ours.message.contains("exit code 1") && ours.code == RpcError::INTERNAL);
+        let login = json!({ "code": RpcError::AUTH_REQUIRED, "message": "log in", "data": [1] });
+        let theirs = ended(failed(Some(login))).unwrap_err();
+        assert_eq!((theirs.code, theirs.data), (RpcError::AUTH_REQUIRED, Some(json!([1]))));
+        assert_eq!(theirs.message, ours.message);
     }
 }

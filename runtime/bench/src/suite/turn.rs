@@ -13,6 +13,7 @@ use tenon_host::Session;
 use tenon_host::SessionOptions;
 use tenon_host::front::AgentError;
 use tenon_host::front::AgentPrompt;
+use tenon_host::front::Answer;
 use tenon_host::front::ErrorContext;
 use tenon_host::front::StopReason;
 use tenon_host::session::Agent;
@@ -64,16 +65,17 @@ struct State {
 
 #[async_trait]
 impl Agent for LongTurn {
-    async fn prompt(&self, turn: Arc<Turn>, _: AgentPrompt) -> Result<StopReason, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, _: AgentPrompt) -> Result<Answer, AgentError> {
         let mut state = self.state.lock().await;
         for _ in 0..PARTS {
             state.part(&turn).await.map_err(|error| AgentError {
                 message: error.message().to_owned(),
                 context: ErrorContext::System,
                 recoverable: false,
+                native: None,
             })?;
         }
-        Ok(StopReason::end_turn())
+        Ok(StopReason::end_turn().into())
     }
 
     fn cancel(&self) {}

@@ -24,6 +24,7 @@ use tenon_acp::conversation::Conversation;
 use tenon_acp::definition::AgentDefinition;
 use tenon_host::control::ControlGuard;
 use tenon_host::events::Event;
+use tenon_host::front::Answer;
 use tenon_host::session::EndReason;
 use tenon_host::session::Message;
 use tenon_host::session::TurnEnd;
@@ -185,8 +186,8 @@ impl Chat<'_> {
             end
         };
         match self.wait("working", OnInterrupt::Abort(&session), work).await {
-            Waited::Done(Ok(TurnEnd::Ended(reason))) if reason.0 != "end_turn" => {
-                self.note(&format!("the agent has stopped: {}", reason.0));
+            Waited::Done(Ok(TurnEnd::Ended(Answer { stop, .. }))) if stop.0 != "end_turn" => {
+                self.note(&format!("the agent has stopped: {}", stop.0));
             }
             Waited::Done(Err(error)) => self.note(&error.to_string()),
             // The session has said what went wrong.

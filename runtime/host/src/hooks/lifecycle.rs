@@ -293,8 +293,12 @@ mod tests {
 
     #[test]
     fn giving_up_beats_trying_again_beats_going_on() {
-        let error =
-            AgentError { message: "x".into(), context: ErrorContext::ModelCall, recoverable: true };
+        let error = AgentError {
+            message: "x".into(),
+            context: ErrorContext::ModelCall,
+            recoverable: true,
+            native: None,
+        };
         let mut chain = ErrorOccurred::new(&error);
         let _ = chain.take("a", output(json!({ "errorHandling": "retry", "retryCount": 2 })));
         let _ = chain.take("b", output(json!({ "errorHandling": "skip" })));

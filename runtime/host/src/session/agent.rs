@@ -9,7 +9,7 @@ use super::Turn;
 use super::WeakSession;
 use crate::front::AgentError;
 use crate::front::AgentPrompt;
-use crate::front::StopReason;
+use crate::front::Answer;
 
 /// Answers prompts.
 #[async_trait]
@@ -25,7 +25,7 @@ pub trait Agent: Send + Sync {
 
     /// Works on a prompt to its end. What happens on the way is told to the turn. After
     /// [`Agent::cancel`] it returns soon, with the stop reason `cancelled`.
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<StopReason, AgentError>;
+    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError>;
 
     /// The running prompt is not wanted any more.
     fn cancel(&self);

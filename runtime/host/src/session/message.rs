@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::front::AgentError;
-use crate::front::StopReason;
+use crate::front::Answer;
 
 /// The most prompts that wait. An extension that sends several in answer to each ends here.
 pub const MAX_QUEUED_PROMPTS: usize = 100;
@@ -76,7 +76,7 @@ pub enum SendError {
 #[derive(Debug, Clone)]
 pub enum TurnEnd {
     /// The agent has stopped by itself.
-    Ended(StopReason),
+    Ended(Answer),
     /// An extension did not let the prompt through.
     Blocked {
         /// `scope:name`.

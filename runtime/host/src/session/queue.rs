@@ -276,7 +276,7 @@ impl Session {
             Told::Yes => {
                 self.emit_ephemeral("pending_messages.modified", json!({}));
                 if let Some(done) = queued.done.take() {
-                    let _ = done.send(TurnEnd::Ended(StopReason::end_turn()));
+                    let _ = done.send(TurnEnd::Ended(StopReason::end_turn().into()));
                 }
             }
             Told::TooLate(prompt) => {

@@ -18,6 +18,7 @@ use super::tool_call::CallError;
 use super::tool_call::ToolCall;
 use crate::front::AgentError;
 use crate::front::AgentPrompt;
+use crate::front::Answer;
 use crate::front::Context;
 use crate::front::ErrorContext;
 use crate::front::StopReason;
@@ -68,7 +69,7 @@ impl Session {
                 let message = format!("the turn ended unexpectedly: {error}");
                 self.emit("session.error", json!({ "errorType": "system", "message": message }));
                 let context = ErrorContext::System;
-                TurnEnd::Failed(AgentError { message, context, recoverable: false })
+                TurnEnd::Failed(AgentError { message, context, recoverable: false, native: None })
             });
             self.0.bus.sync().await;
             if let Some(done) = done {
@@ -198,9 +199,10 @@ impl Session {
             match outcome {
                 // An agent that says so may have given up by itself, after a refusal for example.
                 Ok(_) if *self.0.aborts.borrow() > aborts => return TurnEnd::Cancelled,
-                Ok(reason) => {
-                    let next = self.unless_aborted(aborts, self.keep_going(&reason, blocks)).await;
-                    let Some(next) = next.flatten() else { return TurnEnd::Ended(reason) };
+                Ok(answer) => {
+                    let next = self.keep_going(&answer.stop, blocks);
+                    let next = self.unless_aborted(aborts, next).await;
+                    let Some(next) = next.flatten() else { return TurnEnd::Ended(answer) };
                     blocks += 1;
                     retries = 0;
                     prompt = next;
@@ -216,9 +218,9 @@ impl Session {
     }
 
     /// Has the agent work on a prompt, until it stops or is stopped.
-    async fn ask_agent(&self, prompt: AgentPrompt, aborts: u64) -> Result<StopReason, AgentError> {
+    async fn ask_agent(&self, prompt: AgentPrompt, aborts: u64) -> Result<Answer, AgentError> {
         // A session without an agent takes no messages.
-        let Some(agent) = &self.0.options.agent else { return Ok(StopReason::end_turn()) };
+        let Some(agent) = &self.0.options.agent else { return Ok(StopReason::end_turn().into()) };
         let turn = Arc::new(Turn::new(self.clone(), aborts));
         let mut start = json!({ "turnId": turn.id, "interactionId": prompt.message_id });
         if let Some(model) = self.facts().model.clone() {
@@ -231,7 +233,7 @@ impl Session {
             () = turn.cancelled() => {
                 agent.cancel();
                 let stopped = tokio::time::timeout(CANCEL_DEADLINE, &mut working).await;
-                stopped.unwrap_or(Ok(StopReason::cancelled()))
+                stopped.unwrap_or(Ok(StopReason::cancelled().into()))
             }
             outcome = &mut working => outcome,
         };
@@ -239,7 +241,7 @@ impl Session {
         turn.finish();
         self.emit("assistant.turn_end", json!({ "turnId": turn.id }));
         // An agent that was stopped may call that an error, or an ordinary end.
-        if turn.is_cancelled() { Ok(StopReason::cancelled()) } else { outcome }
+        if turn.is_cancelled() { Ok(StopReason::cancelled().into()) } else { outcome }
     }
 
     /// Asks extensions whether the agent may stop; what it is told if it may not.

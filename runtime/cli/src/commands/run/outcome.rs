@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use serde_json::json;
+use tenon_host::front::Answer;
 use tenon_host::front::StopReason;
 use tenon_host::session::TurnEnd;
 
@@ -38,10 +39,11 @@ impl Outcome {
     /// What a prompt came to.
     pub fn of(end: TurnEnd, failed: impl FnOnce(String) -> CliError) -> Self {
         match end {
-            // Nobody has cancelled it: some agents give up when something is not permitted.
-            TurnEnd::Ended(reason) if reason == StopReason::cancelled() => Self::Refused(reason.0),
-            TurnEnd::Ended(StopReason(reason)) if reason == REFUSAL => Self::Refused(reason),
-            TurnEnd::Ended(StopReason(reason)) => Self::Ended(reason),
+            TurnEnd::Ended(Answer { stop, .. }) => {
+                // Nobody has cancelled it: some agents give up when something is not permitted.
+                let is_refused = stop == StopReason::cancelled() || stop.0 == REFUSAL;
+                if is_refused { Self::Refused(stop.0) } else { Self::Ended(stop.0) }
+            }
             TurnEnd::Blocked { by, reason } => Self::Blocked { by, reason },
             TurnEnd::Cancelled => Self::Cancelled,
             TurnEnd::Failed(error) => Self::Failed(failed(error.message)),
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
 
     fn ended(reason: &str) -> Outcome {
-        Outcome::of(TurnEnd::Ended(StopReason(reason.to_owned())), CliError::new)
+        Outcome::of(TurnEnd::Ended(StopReason(reason.to_owned()).into()), CliError::new)
     }
 
     fn blocked() -> Outcome {
@@ -152,7 +154,12 @@ mod tests {
 
     fn failed() -> Outcome {
         let context = ErrorContext::System;
-        let error = AgentError { message: "it broke".to_owned(), context, recoverable: false };
+        let error = AgentError {
+            message: "it broke".to_owned(),
+            context,
+            recoverable: false,
+            native: None,
+        };
         Outcome::of(TurnEnd::Failed(error), CliError::new)
     }
 
