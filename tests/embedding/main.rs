@@ -317,7 +317,11 @@ struct Stubborn;
 
 #[async_trait]
 impl Agent for Stubborn {
-    async fn prompt(&self, _turn: Arc<Turn>, _prompt: AgentPrompt) -> Result<Answer, AgentError> {
+    async fn prompt(
+        &self,
+        _turn: Arc<Turn>,
+        _prompt: Arc<AgentPrompt>,
+    ) -> Result<Answer, AgentError> {
         std::future::pending().await
     }
 

@@ -82,7 +82,7 @@ impl ScriptedAgent {
                 .write(format!("agent {how} context {}: {}", context.extension, context.text));
         }
         self.stage.write(format!("agent {how} {}", prompt.text));
-        for attachment in &prompt.attachments {
+        for attachment in prompt.attachments.iter() {
             self.stage.write(format!("agent {how} attachment {}", text::json(attachment)));
         }
         if let Some(mode) = &prompt.agent_mode {
@@ -266,7 +266,11 @@ impl Agent for ScriptedAgent {
         self.built_in_tools.clone()
     }
 
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError> {
+    async fn prompt(
+        &self,
+        turn: Arc<Turn>,
+        prompt: Arc<AgentPrompt>,
+    ) -> Result<Answer, AgentError> {
         let start = self.stage.seen();
         self.write_prompt("<-", &prompt);
         let Some(steps) = self.stage.next_turn() else {

@@ -171,7 +171,7 @@ impl<'a> Performance<'a> {
     fn send(&self, action: Outgoing) {
         let mut message = Message::new(action.text);
         message.display_prompt = action.display_prompt;
-        message.attachments = action.attachments;
+        message.attachments = action.attachments.into();
         message.agent_mode = action.agent_mode;
         message.source = action.source;
         if let Some(mode) = action.mode {

@@ -5,6 +5,7 @@ mod modes;
 mod opening;
 mod permission;
 mod prompt;
+mod prompt_params;
 mod services;
 mod tool_watch;
 mod updates;
@@ -306,9 +307,13 @@ impl Agent for Bridge {
         let _ = self.session.set(session);
     }
 
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError> {
+    async fn prompt(
+        &self,
+        turn: Arc<Turn>,
+        prompt: Arc<AgentPrompt>,
+    ) -> Result<Answer, AgentError> {
         self.ensure_open().await?;
-        self.work_on(turn, prompt).await
+        self.work_on(turn, &prompt).await
     }
 
     fn cancel(&self) {

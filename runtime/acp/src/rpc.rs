@@ -17,6 +17,7 @@ pub use connection::Connection;
 pub use connection::MAX_OPEN_REQUESTS;
 pub use connection::OUT_QUEUE;
 pub use lines::MAX_LINE_BYTES;
+pub use message::Params;
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]

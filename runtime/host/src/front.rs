@@ -3,6 +3,8 @@
 //! A terminal or an editor implements [`Front`], a bridge to a coding agent [`crate::session::Agent`]; tests and
 //! embedding programs may implement either. A session without one of them says so whenever it is needed.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde::Serialize;
@@ -18,12 +20,14 @@ pub struct AgentPrompt {
     pub context: Vec<Context>,
     /// The text, after all rewrites and with what extensions added to it.
     pub text: String,
+    /// Whether that is another text than the message had.
+    pub rewritten: bool,
     /// Files, folders, selections and blobs, as the public contract describes them.
-    pub attachments: Vec<Value>,
+    pub attachments: Arc<[Value]>,
     /// The mode asked for, if one was.
     pub agent_mode: Option<String>,
     /// The message as the front was given it: see [`crate::session::Message::native`].
-    pub native: Option<Value>,
+    pub native: Option<Arc<Value>>,
 }
 
 /// Something an extension tells the agent.

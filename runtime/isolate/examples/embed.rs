@@ -39,7 +39,11 @@ struct Parrot;
 
 #[async_trait]
 impl Agent for Parrot {
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError> {
+    async fn prompt(
+        &self,
+        turn: Arc<Turn>,
+        prompt: Arc<AgentPrompt>,
+    ) -> Result<Answer, AgentError> {
         turn.message(&format!("You said: {}", prompt.text));
         if let Some(listing) = turn.session().tools().first() {
             let call = ToolCall::new(&listing.tool.name, json!({}));

@@ -1,5 +1,6 @@
 //! A prompt on its way to the agent, and the turn that it begins.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +16,10 @@ use tenon_host::session::Turn;
 use tokio::runtime::Handle;
 
 use super::Bridge;
+use super::prompt_params::PromptParams;
 use crate::agent::more;
 use crate::content;
+use crate::rpc::Params;
 use crate::rpc::RpcError;
 
 impl Bridge {
@@ -25,7 +28,7 @@ impl Bridge {
     pub(super) async fn work_on(
         &self,
         turn: Arc<Turn>,
-        prompt: AgentPrompt,
+        prompt: &AgentPrompt,
     ) -> Result<Answer, AgentError> {
         let cancelling = self.state().cancelling.take();
         if let Some(cancelling) = cancelling {
@@ -44,21 +47,7 @@ impl Bridge {
         };
         let startup = first.then(|| self.definition.startup_prompt.clone()).flatten();
         let mut working = Working { bridge: self, over: false };
-        let images = self.accepts("image");
-        let blocks = blocks(&prompt, startup.as_deref(), images, &self.opening.cwd);
-        let mut params = match &prompt.native {
-            Some(native) if native.is_object() => native.clone(),
-            _ => json!({}),
-        };
-        params["prompt"] = blocks.into();
-        if startup.is_some() {
-            // ACP has no place for it in session/new.
-            if !params["_meta"].is_object() {
-                params["_meta"] = json!({});
-            }
-            params["_meta"]["tenon"] = json!({ "startupPrompt": "first block" });
-        }
-        let answered = self.agent_request("session/prompt", params).await;
+        let answered = self.send_prompt(prompt, startup.as_deref()).await;
         working.over = true;
         self.watches_ended(&turn).await;
         drop(working);
@@ -74,6 +63,22 @@ impl Bridge {
                 Err(self.describe(error).await)
             }
         }
+    }
+
+    /// Sends a prompt to the agent.
+    async fn send_prompt(
+        &self,
+        prompt: &AgentPrompt,
+        startup: Option<&str>,
+    ) -> Result<Value, RpcError> {
+        let connection = self.connection().ok_or_else(RpcError::closed)?;
+        let params = {
+            let blocks = blocks(prompt, startup, self.accepts("image"), &self.opening.cwd);
+            let session = self.acp_id();
+            let given = prompt.native.as_deref();
+            Params::text(&PromptParams::new(given, &session, &blocks, startup.is_some()))?
+        };
+        connection.request("session/prompt", params).await
     }
 
     /// What a failed prompt is, for extensions and people.
@@ -149,26 +154,32 @@ fn answer(response: Value) -> Answer {
     }
 }
 
-/// The prompt as ACP content blocks: what extensions say, then the prompt, then what is attached.
-fn blocks(prompt: &AgentPrompt, startup: Option<&str>, images: bool, cwd: &Path) -> Vec<Value> {
-    let text = |text: &str| json!({ "type": "text", "text": text });
-    let mut blocks: Vec<Value> = startup.map(text).into_iter().collect();
+/// The prompt as ACP content blocks: what extensions say, then the prompt, then what is attached. Blocks that the client
+/// gave, which may be long images, are borrowed.
+fn blocks<'a>(
+    prompt: &'a AgentPrompt,
+    startup: Option<&str>,
+    images: bool,
+    cwd: &Path,
+) -> Vec<Cow<'a, Value>> {
+    let text = |text: &str| Cow::Owned(json!({ "type": "text", "text": text }));
+    let mut blocks: Vec<Cow<'a, Value>> = startup.map(text).into_iter().collect();
     let said = Context::render(&prompt.context);
     if !said.is_empty() {
         blocks.push(text(&said));
     }
     match prompt.native.as_ref().and_then(|native| native["prompt"].as_array()) {
-        Some(native) if content::text(native) == prompt.text => {
-            blocks.extend(native.iter().cloned())
-        }
+        Some(native) if !prompt.rewritten => blocks.extend(native.iter().map(Cow::Borrowed)),
         Some(native) => {
-            // The text was changed on the way; what is not text was not.
+            // What is not text was not rewritten.
             blocks.push(text(&prompt.text));
-            blocks.extend(native.iter().filter(|block| block["type"] != "text").cloned());
+            let others = native.iter().filter(|block| block["type"] != "text");
+            blocks.extend(others.map(Cow::Borrowed));
         }
         None => {
             blocks.push(text(&prompt.text));
-            blocks.extend(prompt.attachments.iter().map(|it| attachment(it, images, cwd)));
+            let attached = prompt.attachments.iter().map(|it| attachment(it, images, cwd));
+            blocks.extend(attached.map(Cow::Owned));
         }
     }
     blocks
@@ -219,28 +230,42 @@ mod tests {
         assert!(stage.bridge.state().deaf);
     }
 
-    fn prompt(text: &str, native: Option<Value>) -> AgentPrompt {
-        AgentPrompt { text: text.to_owned(), native, ..AgentPrompt::default() }
+    fn prompt(text: &str, native: &Arc<Value>) -> AgentPrompt {
+        AgentPrompt {
+            text: text.to_owned(),
+            native: Some(native.clone()),
+            ..AgentPrompt::default()
+        }
+    }
+
+    /// Whether these are the client's own blocks, and no copies.
+    fn are_given(blocks: &[Cow<'_, Value>], given: &[Value]) -> bool {
+        let is_it = |(block, given): (&Cow<'_, Value>, &Value)| matches!(block, Cow::Borrowed(it) if std::ptr::eq(*it, given));
+        blocks.len() == given.len() && blocks.iter().zip(given).all(is_it)
     }
 
     #[test]
     fn a_prompt_that_nobody_changed_reaches_the_agent_as_the_client_gave_it() {
-        let native = json!([
+        let native = Arc::new(json!({ "prompt": [
             { "type": "text", "text": "look at", "annotations": { "priority": 1 } },
             { "type": "image", "data": "x", "mimeType": "image/png" },
             { "type": "text", "text": "this" },
-        ]);
-        let given = Some(json!({ "prompt": native }));
-        let sent = blocks(&prompt("look at\nthis", given), None, true, Path::new("/"));
-        assert_eq!(Value::from(sent), native);
+        ] }));
+        let prompt = prompt("look at\nthis", &native);
+        let sent = blocks(&prompt, None, true, Path::new("/"));
+        assert!(are_given(&sent, native["prompt"].as_array().unwrap()));
     }
 
     #[test]
     fn a_changed_prompt_keeps_what_is_not_text() {
-        let native = json!([{ "type": "text", "text": "a" }, { "type": "resource_link", "uri": "file:///x", "name": "x" }]);
-        let mut changed = prompt("b", Some(json!({ "prompt": native })));
+        let native = Arc::new(
+            json!({ "prompt": [{ "type": "text", "text": "a" }, { "type": "resource_link", "uri": "file:///x", "name": "x" }] }),
+        );
+        let mut changed = prompt("b", &native);
+        changed.rewritten = true;
         changed.context = vec![Context { extension: "user:x".into(), text: "note".into() }];
         let sent = blocks(&changed, Some("be brief"), true, Path::new("/"));
+        assert!(are_given(&sent[3..], &native["prompt"].as_array().unwrap()[1..]));
         assert_eq!(sent[0]["text"], "be brief");
         assert_eq!(sent[1]["text"], "<context from=\"user:x\">\nnote\n</context>");
         assert_eq!(sent[2]["text"], "b");

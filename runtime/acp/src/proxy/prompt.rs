@@ -147,8 +147,8 @@ async fn turn(
     let session = live.session();
     let message = Message {
         prompt: prompt.text,
-        attachments: prompt.attachments,
-        native: Some(prompt.params),
+        attachments: prompt.attachments.into(),
+        native: Some(Arc::new(prompt.params)),
         ..Message::default()
     };
     let begun = AtomicBool::new(false);

@@ -32,6 +32,7 @@ use super::lines::shown;
 use super::message;
 use super::message::Incoming;
 use super::message::Outgoing;
+use super::message::Params;
 
 /// Messages that wait to be written; then whoever sends waits. Enough for one write to carry many small ones,
 /// few enough that a reader which falls behind is felt at once.
@@ -117,12 +118,16 @@ impl Connection {
 
     /// Asks the other side and waits for its answer; [`RpcError::closed`] when it goes without one. Dropping
     /// the future tells the other side that nobody waits any more.
-    pub async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+    pub async fn request(
+        &self,
+        method: &str,
+        params: impl Into<Params>,
+    ) -> Result<Value, RpcError> {
         let shared = self.shared();
         let (answer, answered) = oneshot::channel();
         let id = shared.register(answer)?;
         let mut call = Call { shared, id, sent: false };
-        let message = Outgoing::Request { id, method: method.to_owned(), params };
+        let message = Outgoing::Request { id, method: method.to_owned(), params: params.into() };
         shared.out.send(message).await.map_err(|_| RpcError::closed())?;
         call.sent = true;
         answered.await.unwrap_or_else(|_| Err(RpcError::closed()))
@@ -133,7 +138,7 @@ impl Connection {
         if self.is_closed() {
             return Err(RpcError::closed());
         }
-        let message = Outgoing::Notification { method: method.to_owned(), params };
+        let message = Outgoing::Notification { method: method.to_owned(), params: params.into() };
         self.shared().out.send(message).await.map_err(|_| RpcError::closed())
     }
 
@@ -256,7 +261,7 @@ impl Shared {
     /// Tells the other side that nobody waits for the answer to request `id` any more.
     fn cancel_ours(&self, id: u64) {
         let params = json!({ "requestId": id });
-        let message = Outgoing::Notification { method: CANCEL.to_owned(), params };
+        let message = Outgoing::Notification { method: CANCEL.to_owned(), params: params.into() };
         if let Err(TrySendError::Full(message)) = self.out.try_send(message) {
             let out = self.out.clone();
             self.runtime.spawn(async move {

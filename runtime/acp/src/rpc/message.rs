@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::RpcError;
 
@@ -25,11 +26,34 @@ pub enum Incoming {
     },
 }
 
+/// The parameters of a message for the other side.
+#[derive(Debug)]
+pub enum Params {
+    /// They are written down when the message is sent; null stands for none.
+    Value(Value),
+    /// They are written down already, in one line.
+    Text(Box<RawValue>),
+}
+
+impl Params {
+    /// Writes parameters down that cannot be kept until the message is sent.
+    pub fn text(params: &impl Serialize) -> Result<Self, RpcError> {
+        let text = serde_json::value::to_raw_value(params);
+        text.map(Self::Text).map_err(|error| RpcError::internal(error.to_string()))
+    }
+}
+
+impl From<Value> for Params {
+    fn from(params: Value) -> Self {
+        Self::Value(params)
+    }
+}
+
 /// A message for the other side.
 #[derive(Debug)]
 pub enum Outgoing {
-    Request { id: u64, method: String, params: Value },
-    Notification { method: String, params: Value },
+    Request { id: u64, method: String, params: Params },
+    Notification { method: String, params: Params },
     Response { id: Value, result: Result<Value, RpcError> },
 }
 
@@ -151,10 +175,12 @@ impl Outgoing {
     }
 }
 
-fn write_call(buffer: &mut Vec<u8>, method: &str, params: &Value) {
+fn write_call(buffer: &mut Vec<u8>, method: &str, params: &Params) {
     write_field(buffer, "method", method);
-    if !params.is_null() {
-        write_field(buffer, "params", params);
+    match params {
+        Params::Value(Value::Null) => {}
+        Params::Value(params) => write_field(buffer, "params", params),
+        Params::Text(text) => write_field(buffer, "params", text),
     }
 }
 
@@ -282,13 +308,17 @@ mod tests {
     #[test]
     fn messages_are_written_as_the_protocol_wants_them() {
         let call = |params| Outgoing::Request { id: 1, method: "a/b".into(), params };
-        assert_eq!(line(&call(Value::Null)), r#"{"jsonrpc":"2.0","id":1,"method":"a/b"}"#);
+        let nothing = call(Value::Null.into());
+        assert_eq!(line(&nothing), r#"{"jsonrpc":"2.0","id":1,"method":"a/b"}"#);
+        let params = json!({ "z": "line\nbreak", "a": 1 });
+        for params in [Params::text(&params).unwrap(), params.into()] {
+            assert_eq!(
+                line(&call(params)),
+                r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{"z":"line\nbreak","a":1}}"#
+            );
+        }
         assert_eq!(
-            line(&call(json!({ "z": "line\nbreak", "a": 1 }))),
-            r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{"z":"line\nbreak","a":1}}"#
-        );
-        assert_eq!(
-            line(&Outgoing::Notification { method: "n".into(), params: json!([1]) }),
+            line(&Outgoing::Notification { method: "n".into(), params: json!([1]).into() }),
             r#"{"jsonrpc":"2.0","method":"n","params":[1]}"#
         );
         assert_eq!(

@@ -65,7 +65,7 @@ struct State {
 
 #[async_trait]
 impl Agent for LongTurn {
-    async fn prompt(&self, turn: Arc<Turn>, _: AgentPrompt) -> Result<Answer, AgentError> {
+    async fn prompt(&self, turn: Arc<Turn>, _: Arc<AgentPrompt>) -> Result<Answer, AgentError> {
         let mut state = self.state.lock().await;
         for _ in 0..PARTS {
             state.part(&turn).await.map_err(|error| AgentError {

@@ -18,6 +18,8 @@ use crate::front::Context;
 pub struct Submitted {
     /// The prompt, as rewritten so far.
     pub prompt: String,
+    /// It is not the one that came.
+    pub rewritten: bool,
     /// What extensions add to it.
     pub contexts: Vec<Context>,
     /// Who wants the prompt dropped, and why.
@@ -52,6 +54,7 @@ impl Chain for Submitted {
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
         if let Some(prompt) = text(&mut output, "modifiedPrompt") {
+            self.rewritten |= prompt != self.prompt;
             self.prompt = prompt;
         }
         if let Some(text) = filled(&mut output, "additionalContext") {
@@ -79,6 +82,8 @@ pub struct Transformed {
     pub prompt: String,
     /// As the agent is about to get it.
     pub transformed: String,
+    /// That is not what was submitted.
+    pub rewritten: bool,
 }
 
 impl Chain for Transformed {
@@ -93,6 +98,7 @@ impl Chain for Transformed {
 
     fn take(&mut self, _extension: &str, mut output: Output) -> ControlFlow<()> {
         if let Some(prompt) = text(&mut output, "modifiedTransformedPrompt") {
+            self.rewritten |= prompt != self.transformed;
             self.transformed = prompt;
         }
         ControlFlow::Continue(())
@@ -118,6 +124,7 @@ mod tests {
         let second = json!({ "modifiedPrompt": "please fix it now", "additionalContext": "two" });
         assert!(chain.take("project:b", output(second)).is_continue());
         assert_eq!(chain.prompt, "please fix it now");
+        assert!(chain.rewritten);
         let names: Vec<_> = chain.contexts.iter().map(|c| c.extension.as_str()).collect();
         assert_eq!(names, ["user:a", "project:b"]);
     }
@@ -137,6 +144,19 @@ mod tests {
         let odd = json!({ "modifiedPrompt": 5, "additionalContext": ["a"], "decision": true });
         assert!(chain.take("a", output(odd)).is_continue());
         assert_eq!(chain.prompt, "x");
-        assert!(chain.contexts.is_empty());
+        assert!(chain.contexts.is_empty() && !chain.rewritten);
+    }
+
+    #[test]
+    fn a_prompt_that_is_set_to_what_it_is_was_not_rewritten() {
+        let mut chain = Submitted::new("x");
+        assert!(chain.take("a", output(json!({ "modifiedPrompt": "x" }))).is_continue());
+        assert!(!chain.rewritten);
+        let mut chain =
+            Transformed { prompt: "x".into(), transformed: "x".into(), rewritten: false };
+        let same = output(json!({ "modifiedTransformedPrompt": "x" }));
+        assert!(chain.take("a", same).is_continue() && !chain.rewritten);
+        let other = output(json!({ "modifiedTransformedPrompt": "y" }));
+        assert!(chain.take("a", other).is_continue() && chain.rewritten);
     }
 }

@@ -25,7 +25,8 @@ pub trait Agent: Send + Sync {
 
     /// Works on a prompt to its end. What happens on the way is told to the turn. After
     /// [`Agent::cancel`] it returns soon, with the stop reason `cancelled`.
-    async fn prompt(&self, turn: Arc<Turn>, prompt: AgentPrompt) -> Result<Answer, AgentError>;
+    async fn prompt(&self, turn: Arc<Turn>, prompt: Arc<AgentPrompt>)
+    -> Result<Answer, AgentError>;
 
     /// The running prompt is not wanted any more.
     fn cancel(&self);

@@ -1,5 +1,7 @@
 //! Messages for the agent: what is sent, why it may not be taken, and what it comes to.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::front::AgentError;
@@ -31,7 +33,7 @@ pub struct Message {
     /// What is shown in its place.
     pub display_prompt: Option<String>,
     /// Files, folders, selections and blobs, as the public contract describes them.
-    pub attachments: Vec<Value>,
+    pub attachments: Arc<[Value]>,
     /// When it is worked on.
     pub delivery: Delivery,
     /// Who sent it, when it was not the person.
@@ -39,8 +41,8 @@ pub struct Message {
     /// The mode asked for.
     pub agent_mode: Option<String>,
     /// The message as the front was given it, for an agent that understands more than text: the parameters
-    /// of an ACP `session/prompt`.
-    pub native: Option<Value>,
+    /// of an ACP `session/prompt`. The text in it is that of `prompt`.
+    pub native: Option<Arc<Value>>,
 }
 
 impl Message {

@@ -1,5 +1,6 @@
 //! `session.rpc`: the low-level methods an extension can call, by the names of the public contract.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
@@ -334,8 +335,8 @@ impl Session {
             }
         };
         let attachments = match &params["attachments"] {
-            Value::Null => Vec::new(),
-            Value::Array(attachments) => attachments.clone(),
+            Value::Null => Arc::default(),
+            Value::Array(attachments) => attachments.as_slice().into(),
             _ => return Err("session.send: `attachments` must be an array".to_owned()),
         };
         let message = Message {

@@ -143,9 +143,9 @@ impl Session {
             "" => submitted.prompt.clone(),
             added => format!("{}\n\n{added}", submitted.prompt),
         };
-        let chain = Transformed { prompt: message.prompt.clone(), transformed };
-        let transformed = self.hooks().run(chain).await;
-        let text = transformed.transformed;
+        let rewritten = submitted.rewritten || !added.is_empty();
+        let chain = Transformed { prompt: message.prompt.clone(), transformed, rewritten };
+        let Transformed { transformed: text, rewritten, .. } = self.hooks().run(chain).await;
         let mut data = json!({
             "content": message.display_prompt.as_ref().unwrap_or(&message.prompt),
             "transformedContent": text,
@@ -154,7 +154,7 @@ impl Session {
             "interactionId": queued.id,
         });
         if !message.attachments.is_empty() {
-            data["attachments"] = message.attachments.clone().into();
+            data["attachments"] = message.attachments.to_vec().into();
         }
         if let Some(source) = &message.source {
             data["source"] = source.as_str().into();
@@ -170,6 +170,7 @@ impl Session {
             message_id: queued.id.clone(),
             context: std::mem::take(&mut self.facts().contexts),
             text,
+            rewritten,
             attachments: message.attachments.clone(),
             agent_mode: message.agent_mode.clone(),
             native: message.native.clone(),
@@ -188,7 +189,7 @@ impl Session {
             None => self.unless_aborted(aborts, self.prepare(&queued)).await,
         };
         let mut prompt = match prepared {
-            Some(Ok(prompt)) => prompt,
+            Some(Ok(prompt)) => Arc::new(prompt),
             Some(Err(end)) => return end,
             None => return TurnEnd::Cancelled,
         };
@@ -205,7 +206,7 @@ impl Session {
                     let Some(next) = next.flatten() else { return TurnEnd::Ended(answer) };
                     blocks += 1;
                     retries = 0;
-                    prompt = next;
+                    prompt = Arc::new(next);
                 }
                 Err(error) => {
                     let again = self.try_again(&error, &mut retries);
@@ -218,7 +219,7 @@ impl Session {
     }
 
     /// Has the agent work on a prompt, until it stops or is stopped.
-    async fn ask_agent(&self, prompt: AgentPrompt, aborts: u64) -> Result<Answer, AgentError> {
+    async fn ask_agent(&self, prompt: Arc<AgentPrompt>, aborts: u64) -> Result<Answer, AgentError> {
         // A session without an agent takes no messages.
         let Some(agent) = &self.0.options.agent else { return Ok(StopReason::end_turn().into()) };
         let turn = Arc::new(Turn::new(self.clone(), aborts));
@@ -439,4 +440,62 @@ fn append(so_far: &mut Option<(String, String)>, text: &str) -> (String, bool) {
     let (id, all) = so_far.get_or_insert_with(|| (crate::ids::unique(), String::new()));
     all.push_str(text);
     (id.clone(), is_new)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::session::Agent;
+    use crate::session::Message;
+    use crate::session::SessionOptions;
+
+    /// Keeps the first prompt, and answers as it was told to.
+    struct Recorder {
+        got: OnceLock<Arc<AgentPrompt>>,
+        answer: Answer,
+    }
+
+    #[async_trait]
+    impl Agent for Recorder {
+        async fn prompt(
+            &self,
+            _turn: Arc<Turn>,
+            prompt: Arc<AgentPrompt>,
+        ) -> Result<Answer, AgentError> {
+            self.got.set(prompt).unwrap();
+            Ok(self.answer.clone())
+        }
+
+        fn cancel(&self) {}
+    }
+
+    #[tokio::test]
+    async fn what_comes_with_a_message_is_not_copied_and_the_answer_is_the_agents_own() {
+        let temp = tempfile::tempdir().unwrap();
+        let native = Some(json!({ "stopReason": "refusal", "usage": { "inputTokens": 3 } }));
+        let answer = Answer { stop: StopReason("refusal".to_owned()), native };
+        let agent = Arc::new(Recorder { got: OnceLock::new(), answer: answer.clone() });
+        let session = Session::new(SessionOptions {
+            agent: Some(agent.clone()),
+            ..SessionOptions::new(temp.path().join("cwd"), temp.path().join("home"))
+        })
+        .unwrap();
+        let native = Arc::new(json!({ "prompt": [{ "type": "image", "data": "AAAA" }] }));
+        let attachments: Arc<[Value]> = [json!({ "type": "blob", "data": "AAAA" })].into();
+        let message = Message {
+            native: Some(native.clone()),
+            attachments: attachments.clone(),
+            ..Message::new("look")
+        };
+        let end = session.send_and_wait(message).await.unwrap();
+        let got = agent.got.get().unwrap();
+        assert!(Arc::ptr_eq(got.native.as_ref().unwrap(), &native));
+        assert!(Arc::ptr_eq(&got.attachments, &attachments));
+        assert!(!got.rewritten && got.text == "look");
+        assert!(matches!(end, TurnEnd::Ended(ended) if ended == answer));
+    }
 }
