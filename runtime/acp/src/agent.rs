@@ -63,8 +63,8 @@ impl ClientInfo {
     }
 }
 
-/// What is in front of a session beyond [`tenon_host::front::Front`]: an ACP client behind the proxy. Ids of
-/// sessions in the parameters are the session's own, not the agent's.
+/// What is in front of a session beyond [`tenon_host::front::Front`]: an ACP client behind the proxy. It gets the
+/// parameters as the agent sent them, with the agent's ids of sessions: whoever sends them on puts its own in.
 #[async_trait]
 pub trait Outer: Send + Sync + 'static {
     /// A `session/update`, as the agent sent it.

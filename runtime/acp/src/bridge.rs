@@ -203,7 +203,7 @@ impl Bridge {
         self.state().commands.clone()
     }
 
-    /// Parameters for whoever is in front.
+    /// Parameters of the agent for those who know the session by our id: extensions, by an event.
     fn with_our_id(&self, mut params: Value) -> Value {
         if let Some(session) = self.session()
             && params.get("sessionId").is_some()
@@ -280,7 +280,6 @@ impl AgentSession for Bridge {
         if method == "session/update" {
             self.update(params).await;
         } else if let Some(outer) = &self.outer {
-            let params = self.with_our_id(params);
             outer.notification(method, params).await;
         }
     }

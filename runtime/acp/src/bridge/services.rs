@@ -53,7 +53,7 @@ impl Bridge {
     ) -> Option<Result<Value, RpcError>> {
         let tool = forwarded_tool(method, &params);
         let (Some((name, args)), Some(session)) = (tool, self.session()) else {
-            return outer.request(method, self.with_our_id(params)).await;
+            return outer.request(method, params).await;
         };
         let mut tool = made_up(name, args);
         let verdict = session.before_agent_tool(&mut tool).await;
@@ -68,7 +68,7 @@ impl Bridge {
             session.after_agent_tool(&tool, ToolResult::denied(&*why)).await;
             return Some(Err(RpcError::new(RpcError::INTERNAL, why)));
         }
-        let served = outer.request(method, self.with_our_id(params)).await;
+        let served = outer.request(method, params).await;
         let result = match &served {
             Some(Ok(answer)) => ToolResult::success(answer["content"].as_str().unwrap_or("done")),
             Some(Err(error)) => ToolResult::failure(error.to_string()),

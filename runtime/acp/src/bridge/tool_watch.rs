@@ -463,6 +463,7 @@ pub(super) mod stage {
 
     use super::super::OpeningParams;
     use super::*;
+    use crate::agent::Outer;
     use crate::config::AgentsConfig;
     use crate::config::PermissionMode;
     use crate::definition::AgentDefinition;
@@ -479,6 +480,11 @@ pub(super) mod stage {
 
     impl Stage {
         pub fn new() -> Self {
+            Self::behind(None)
+        }
+
+        /// With a client in front.
+        pub fn behind(outer: Option<Arc<dyn Outer>>) -> Self {
             let temp = tempfile::tempdir().unwrap();
             let root = temp.path().canonicalize().unwrap();
             let mode = PermissionMode::ApproveAll;
@@ -500,7 +506,7 @@ pub(super) mod stage {
                 shared: false,
                 replay: false,
             };
-            let bridge = Bridge::new(definition, mode, None, opening);
+            let bridge = Bridge::new(definition, mode, outer, opening);
             bridge.attach(session.downgrade());
             let events = Arc::new(Mutex::new(Vec::new()));
             let seen = events.clone();

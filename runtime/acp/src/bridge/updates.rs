@@ -39,7 +39,7 @@ impl Bridge {
         if let Some(outer) = &self.outer
             && !(replaying == Some(Replay::Known) && HISTORY.contains(&kind.as_str()))
         {
-            outer.update(self.with_our_id(params)).await;
+            outer.update(params).await;
         }
     }
 
@@ -128,5 +128,58 @@ impl Bridge {
                 session.emit("session.info", json!({ "infoType": "agent", "message": message }));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use parking_lot::Mutex;
+    use std::sync::Arc;
+
+    use super::super::tool_watch::stage::Stage;
+    use super::*;
+    use crate::agent::Outer;
+    use crate::rpc::RpcError;
+
+    /// A client in front that keeps what it hears.
+    #[derive(Default)]
+    struct Client(Mutex<Vec<Value>>);
+
+    #[async_trait]
+    impl Outer for Client {
+        async fn update(&self, params: Value) {
+            self.0.lock().push(params);
+        }
+
+        async fn notification(&self, _method: &str, params: Value) {
+            self.0.lock().push(params);
+        }
+
+        async fn request(&self, _method: &str, params: Value) -> Option<Result<Value, RpcError>> {
+            self.0.lock().push(params);
+            Some(Ok(json!({})))
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_is_in_front_gets_what_the_agent_sent_as_it_was() {
+        let client = Arc::new(Client::default());
+        let stage = Stage::behind(Some(client.clone()));
+        let update = json!({ "sessionUpdate": "plan", "entries": [] });
+        let file = stage.root.join("x");
+        let sent = [
+            ("session/update", json!({ "sessionId": "native", "update": update })),
+            ("_x/note", json!({ "sessionId": "native" })),
+            ("_x/ask", json!({ "sessionId": "native", "x": 1 })),
+            ("fs/write_text_file", json!({ "sessionId": "native", "path": file, "content": "" })),
+        ];
+        for (method, params) in &sent[..2] {
+            stage.bridge.notification(method, params.clone()).await;
+        }
+        for (method, params) in &sent[2..] {
+            stage.bridge.request(method, params.clone()).await.unwrap();
+        }
+        assert_eq!(*client.0.lock(), sent.map(|(_, params)| params));
     }
 }
