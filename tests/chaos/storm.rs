@@ -118,7 +118,7 @@ async fn replaced() {
     }
     patiently("a refresh", session.refresh()).await;
     let mut names: Vec<String> =
-        session.tools().into_iter().map(|listing| listing.tool.name).collect();
+        session.tools().iter().map(|listing| listing.tool.name.clone()).collect();
     names.retain(|name| name.starts_with("sum_"));
     assert_eq!(names.len(), EXTENSIONS, "{names:?}");
     world.close(session).await;

@@ -58,7 +58,11 @@ impl Stage {
     pub fn write_outcome(&self, prefix: &str, outcome: &ToolOutcome) {
         let result = &outcome.result;
         let how = text::json(&result.result_type);
-        self.write(format!("{prefix} {} {}", how.trim_matches('"'), outcome.text_for_model()));
+        self.write(format!(
+            "{prefix} {} {}",
+            how.trim_matches('"'),
+            outcome.clone().text_for_model()
+        ));
         if let Some(error) =
             result.error.as_ref().filter(|&error| *error != result.text_result_for_llm)
         {

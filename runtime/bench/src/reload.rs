@@ -126,7 +126,7 @@ pub async fn save(measured: &MeasuredSession, tool: &str) -> Result<Duration, Cl
     let started = Instant::now();
     measured.write(&name(0), &source)?;
     let listed = async {
-        while !measured.session.tools().iter().any(|listing| listing.tool.name == tool) {
+        while !measured.session.has_tool(tool) {
             updates.next().await;
         }
     };

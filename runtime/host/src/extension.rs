@@ -17,7 +17,7 @@ pub use hook::Hook;
 use crate::discovery::Found;
 use crate::discovery::Scope;
 use crate::limits::Limits;
-use crate::tool::ToolDeclaration;
+use crate::tool::SharedTool;
 
 /// Where an extension is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
@@ -136,7 +136,7 @@ pub struct ExtensionInfo {
     /// The last error there was, also after it runs again.
     pub last_error: Option<LoadError>,
     /// The tools it registered.
-    pub tools: Vec<ToolDeclaration>,
+    pub tools: Vec<SharedTool>,
     /// The hooks it registered.
     pub hooks: Vec<HookDeclaration>,
     /// The slash commands it registered.
@@ -227,7 +227,7 @@ pub struct CanvasAction {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Registration {
-    pub tools: Vec<ToolDeclaration>,
+    pub tools: Vec<SharedTool>,
     pub hooks: Vec<HookDeclaration>,
     pub commands: Vec<CommandDeclaration>,
     pub canvases: Vec<CanvasDeclaration>,

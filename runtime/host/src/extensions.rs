@@ -38,7 +38,7 @@ use crate::logs::Log;
 use crate::logs::LogLine;
 use crate::registry::Registry;
 use crate::supervision::Record;
-use crate::tool::ToolDeclaration;
+use crate::tool::SharedTool;
 
 /// Scope, name and folder: names alone are not unique. Their order is the order of hooks.
 pub type Key = (Scope, String, PathBuf);
@@ -153,7 +153,7 @@ impl Extension {
     /// Another extension has taken tools over; the load that serves until the next one is ready does so
     /// without them.
     pub fn give_up_tools(&mut self, names: &[String]) {
-        let stays = |tool: &ToolDeclaration| !names.contains(&tool.name);
+        let stays = |tool: &SharedTool| !names.contains(&tool.name);
         self.info.tools.retain(stays);
         if let Some(current) = &mut self.current {
             current.offers.tools.retain(stays);

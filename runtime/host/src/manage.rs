@@ -10,7 +10,7 @@ use crate::extension::HookDeclaration;
 use crate::extension::LoadError;
 use crate::extension::Status;
 use crate::store::StoreError;
-use crate::tool::ToolDeclaration;
+use crate::tool::SharedTool;
 
 /// What a reload has come to.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -100,7 +100,7 @@ pub struct CheckReport {
     /// Why it does not.
     pub error: Option<LoadError>,
     /// The tools it would have.
-    pub tools: Vec<ToolDeclaration>,
+    pub tools: Vec<SharedTool>,
     /// The hooks it would have.
     pub hooks: Vec<HookDeclaration>,
     /// The commands it would have.

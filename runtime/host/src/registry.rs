@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::collections::HashSet;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::tool::ToolDeclaration;
+use crate::tool::SharedTool;
 
 /// A tool and its owner.
 struct Entry {
     extension: String,
     path: PathBuf,
-    validator: Option<jsonschema::Validator>,
+    validator: Option<Arc<jsonschema::Validator>>,
 }
 
 /// All tools of all running extensions, by name.
@@ -27,7 +28,7 @@ impl Registry {
         &self,
         extension: &str,
         path: &Path,
-        tools: &[ToolDeclaration],
+        tools: &[SharedTool],
         leaving: &HashSet<String>,
     ) -> Result<(), String> {
         for tool in tools {
@@ -54,7 +55,7 @@ impl Registry {
         &mut self,
         extension: &str,
         path: &Path,
-        tools: &[ToolDeclaration],
+        tools: &[SharedTool],
         leaving: &HashSet<String>,
     ) -> Result<Vec<String>, String> {
         self.check(extension, path, tools, leaving)?;
@@ -62,7 +63,7 @@ impl Registry {
         let mut warnings = Vec::new();
         for tool in tools {
             let validator = match tool.parameters.as_ref().map(jsonschema::validator_for) {
-                Some(Ok(validator)) => Some(validator),
+                Some(Ok(validator)) => Some(Arc::new(validator)),
                 Some(Err(error)) => {
                     let name = &tool.name;
                     warnings.push(format!(
@@ -83,12 +84,9 @@ impl Registry {
         self.0.retain(|_, entry| entry.extension != extension);
     }
 
-    /// How arguments differ from the tool's schema, one line each.
-    pub fn mismatches(&self, tool: &str, args: &Value) -> Vec<String> {
-        let Some(validator) = self.0.get(tool).and_then(|entry| entry.validator.as_ref()) else {
-            return Vec::new();
-        };
-        problems(validator, args)
+    /// What checks the arguments of a tool. That can take long, and is not for the lock that the registry is under.
+    pub fn validator(&self, tool: &str) -> Option<Arc<jsonschema::Validator>> {
+        self.0.get(tool)?.validator.clone()
     }
 }
 
@@ -107,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    fn tool(name: &str) -> ToolDeclaration {
+    fn tool(name: &str) -> SharedTool {
         serde_json::from_value(json!({
             "name": name,
             "parameters": { "type": "object", "properties": { "n": { "type": "number" } }, "required": ["n"] },
@@ -149,21 +147,22 @@ mod tests {
     fn arguments_that_do_not_fit_are_described() {
         let mut registry = Registry::default();
         registry.register("a", Path::new("/a"), &[tool("t")], &HashSet::new()).unwrap();
-        assert!(registry.mismatches("t", &json!({ "n": 1 })).is_empty());
-        let mismatches = registry.mismatches("t", &json!({ "n": "one" }));
+        let validator = registry.validator("t").unwrap();
+        assert!(problems(&validator, &json!({ "n": 1 })).is_empty());
+        let mismatches = problems(&validator, &json!({ "n": "one" }));
         assert!(mismatches[0].contains("/n") && mismatches[0].contains("number"), "{mismatches:?}");
-        assert!(registry.mismatches("t", &json!({}))[0].contains("required"));
+        assert!(problems(&validator, &json!({}))[0].contains("required"));
     }
 
     #[test]
     fn a_bad_schema_is_a_warning() {
         let mut registry = Registry::default();
-        let mut bad = tool("t");
-        bad.parameters = Some(json!({ "type": "nonsense" }));
+        let bad = json!({ "name": "t", "parameters": { "type": "nonsense" } });
+        let bad = [serde_json::from_value(bad).unwrap()];
         assert_eq!(
-            registry.register("a", Path::new("/a"), &[bad], &HashSet::new()).unwrap().len(),
+            registry.register("a", Path::new("/a"), &bad, &HashSet::new()).unwrap().len(),
             1
         );
-        assert!(registry.mismatches("t", &json!(1)).is_empty());
+        assert!(registry.validator("t").is_none());
     }
 }

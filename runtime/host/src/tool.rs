@@ -1,7 +1,11 @@
 //! Tools: what an extension declares, and what a call gives back.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::Serialize;
+use serde::Serializer;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
@@ -45,6 +49,31 @@ impl ToolDeclaration {
     /// Whether a flag is set.
     pub fn flag(&self, name: &str) -> bool {
         self.rest.get(name) == Some(&Value::Bool(true))
+    }
+}
+
+/// A declaration that all who list the tool share: a clone copies nothing of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "ToolDeclaration")]
+pub struct SharedTool(Arc<ToolDeclaration>);
+
+impl From<ToolDeclaration> for SharedTool {
+    fn from(tool: ToolDeclaration) -> Self {
+        Self(Arc::new(tool))
+    }
+}
+
+impl Deref for SharedTool {
+    type Target = ToolDeclaration;
+
+    fn deref(&self) -> &ToolDeclaration {
+        &self.0
+    }
+}
+
+impl Serialize for SharedTool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 

@@ -63,14 +63,12 @@ impl Bridge {
 
     async fn decide(&self, session: &Session, watch: &ToolWatch, params: &Value) -> Value {
         let options = params["options"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let call = watch.call();
         let tools = match self.recognise(session, watch) {
             // It is asked for when the call comes: only then are its arguments known for sure.
             Recognised::Ours { tool, args } => {
                 // A tool that has gone is refused when it is called.
-                if let (Some(endpoint), Some(id)) =
-                    (self.endpoint.get(), call["toolCallId"].as_str())
-                {
+                let id = params["toolCall"]["toolCallId"].as_str();
+                if let (Some(endpoint), Some(id)) = (self.endpoint.get(), id) {
                     endpoint.calls().announce(&tool, args.as_ref(), id);
                 }
                 return choose(options, Answer::Once);
@@ -99,9 +97,9 @@ impl Bridge {
                 choose(options, Answer::Once)
             }
             asked => {
-                let title = call["title"].as_str();
+                let title = watch.with_call(|call| call["title"].as_str().map(str::to_owned));
                 let hook = asked.map(|(_, decided)| decided);
-                self.ask(session, watch, before, title, hook, params).await
+                self.ask(session, watch, before, title.as_deref(), hook, params).await
             }
         }
     }

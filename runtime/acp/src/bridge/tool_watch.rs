@@ -106,9 +106,9 @@ impl ToolWatch {
         }
     }
 
-    /// What is known of the call.
-    pub fn call(&self) -> Value {
-        self.0.call.lock().clone()
+    /// Looks at what is known of the call. `look` may take locks of the session, and must wait for nothing.
+    pub fn with_call<T>(&self, look: impl FnOnce(&Value) -> T) -> T {
+        look(&self.0.call.lock())
     }
 
     /// Whether it is about this. Whoever asks first says what it is about.
@@ -240,7 +240,6 @@ impl Bridge {
     /// been all: whoever has answered something else has not answered this.
     pub(super) fn asked_about(&self, session: &Session, question: &Value) -> Option<ToolWatch> {
         let watch = self.watch(question)?;
-        let call = watch.call();
         let about = match self.recognise(session, &watch) {
             Recognised::Ours { tool, .. } => vec![(SERVER_NAME.to_owned(), tool.into())],
             Recognised::Foreign(tools) => subject(&tools),
@@ -250,7 +249,7 @@ impl Bridge {
             return Some(watch);
         }
         let another = ToolWatch::new();
-        another.learn(&call);
+        watch.with_call(|call| another.learn(call));
         another.is_about(about);
         let id = question["toolCallId"].as_str()?.to_owned();
         let mut watches = self.watches();
@@ -281,14 +280,13 @@ impl Bridge {
 
     /// What a call is about.
     pub(super) fn recognise(&self, session: &Session, watch: &ToolWatch) -> Recognised {
-        let call = &watch.call();
         let known = watch.progress().ours.clone();
         let ours = |name: &str| {
             [DISPATCH_LIST, DISPATCH_CALL].contains(&name)
                 || known.as_deref() == Some(name)
-                || session.tools().iter().any(|listing| listing.tool.name == name)
+                || session.has_tool(name)
         };
-        let recognised = vocabulary::recognise(call, &ours);
+        let recognised = watch.with_call(|call| vocabulary::recognise(call, &ours));
         if let Recognised::Ours { tool, .. } = &recognised {
             watch.progress().ours = Some(tool.clone());
         }
@@ -304,8 +302,7 @@ impl Bridge {
     /// The agent says something about a call.
     pub(super) async fn tool_update(&self, update: &Value) {
         let (Some(session), Some(watch)) = (self.session(), self.watch(update)) else { return };
-        let call = watch.call();
-        let id = call["toolCallId"].as_str().unwrap_or_default();
+        let id = update["toolCallId"].as_str().unwrap_or_default();
         let status = update["status"].as_str().unwrap_or_default();
         let over = matches!(status, "completed" | "failed");
         match self.recognise(&session, &watch) {
@@ -319,7 +316,8 @@ impl Bridge {
             }
             Recognised::Foreign(tools) => {
                 if over && !std::mem::replace(&mut watch.progress().ended, true) {
-                    let result = result_of(&call, update, status == "failed");
+                    let failed = status == "failed";
+                    let result = watch.with_call(|call| result_of(call, update, failed));
                     self.observe(&session, &watch, tools, Some(result)).await;
                 } else if status == "in_progress" {
                     self.observe(&session, &watch, tools, None).await;
@@ -589,10 +587,11 @@ mod tests {
         watch.learn(&json!({ "toolCallId": "1", "title": null, "rawInput": { "command": "ls" } }));
         watch.learn(&json!({ "toolCallId": "1", "content": [{ "type": "x" }] }));
         watch.learn(&json!({ "toolCallId": "1", "rawInput": { "cwd": "/" }, "content": [] }));
-        let call = watch.call();
-        assert_eq!(call["title"], "Terminal");
-        assert_eq!(call["rawInput"], json!({ "command": "ls", "cwd": "/" }));
-        assert_eq!(call["content"], json!([{ "type": "x" }]));
+        watch.with_call(|call| {
+            assert_eq!(call["title"], "Terminal");
+            assert_eq!(call["rawInput"], json!({ "command": "ls", "cwd": "/" }));
+            assert_eq!(call["content"], json!([{ "type": "x" }]));
+        });
     }
 
     #[test]

@@ -141,7 +141,7 @@ mod tests {
             parameters: None,
             rest: Map::new(),
         };
-        let listing = ToolListing { tool, extension_id: None };
+        let listing = ToolListing { tool: tool.into(), extension_id: None };
         let described: Value = serde_json::from_str(&describe(&[listing])).unwrap();
         assert_eq!(described[0]["name"], "echo");
         assert_eq!(described[0]["inputSchema"], json!({ "type": "object", "properties": {} }));

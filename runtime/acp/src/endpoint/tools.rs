@@ -276,15 +276,15 @@ impl ServerHandler for Tools {
 impl Shared {
     /// The tools a client is offered now.
     fn offered(&self, session: &Session) -> Vec<Tool> {
-        let tools = session.tools().into_iter().map(|listing| listing.tool);
+        let tools = session.tools();
+        let tools = tools.iter().map(|listing| &*listing.tool);
         if !matches!(self.reload, ReloadStrategy::Dispatcher) {
             return tools.map(offer).collect();
         }
         // A tool of an extension with one of these names can still be called through the second.
         let pair = dispatcher::declarations();
-        let is_free = |tool: &ToolDeclaration| pair.iter().all(|own| own.name != tool.name);
-        let others: Vec<_> = tools.filter(is_free).collect();
-        pair.into_iter().chain(others).map(offer).collect()
+        let is_free = |tool: &&ToolDeclaration| pair.iter().all(|own| own.name != tool.name);
+        pair.iter().chain(tools.filter(is_free)).map(offer).collect()
     }
 
     /// Calls a tool. If the list of tools changes meanwhile, the answer waits for clients to list it again,
@@ -334,7 +334,7 @@ impl Shared {
             self.peers.relisted(after, self.patience).await;
         }
         match outcome {
-            Ok(outcome) => answer(&outcome),
+            Ok(outcome) => answer(outcome),
             Err(CallError::UnknownTool { name, available }) => unknown(&name, &available),
         }
     }
@@ -342,15 +342,9 @@ impl Shared {
 
 /// The arguments without what Gemini adds to every schema for its own use, unless the tool has it too.
 fn without_additions(session: &Session, tool: &str, mut args: Value) -> Value {
-    let is_declared = || {
-        let tools = session.tools();
-        let declared = tools.iter().find(|listing| listing.tool.name == tool);
-        let parameters = declared.and_then(|listing| listing.tool.parameters.as_ref());
-        parameters.is_some_and(|it| it["properties"].get(GEMINI_WAITS).is_some())
-    };
     if let Some(fields) = args.as_object_mut()
         && fields.contains_key(GEMINI_WAITS)
-        && !is_declared()
+        && !session.tool_has_parameter(tool, GEMINI_WAITS)
     {
         fields.remove(GEMINI_WAITS);
     }
@@ -358,11 +352,11 @@ fn without_additions(session: &Session, tool: &str, mut args: Value) -> Value {
 }
 
 /// A tool as MCP describes it.
-fn offer(tool: ToolDeclaration) -> Tool {
+fn offer(tool: &ToolDeclaration) -> Tool {
     let schema = Arc::new(schema(tool.parameters.as_ref()));
     let is_deferred = tool.rest.get("defer").is_some_and(|defer| defer == "auto");
-    let description = (!tool.description.is_empty()).then(|| tool.description.into());
-    let offered = Tool::new_with_raw(tool.name, description, schema);
+    let description = (!tool.description.is_empty()).then(|| tool.description.clone().into());
+    let offered = Tool::new_with_raw(tool.name.clone(), description, schema);
     if is_deferred {
         return offered;
     }
@@ -370,22 +364,29 @@ fn offer(tool: ToolDeclaration) -> Tool {
 }
 
 /// What a call came to, for the model.
-fn answer(outcome: &ToolOutcome) -> CallToolResult {
+fn answer(mut outcome: ToolOutcome) -> CallToolResult {
+    let result_type = outcome.result.result_type;
+    let attached = attachments(&mut outcome.result);
     let mut content = vec![ContentBlock::text(outcome.text_for_model())];
-    content.extend(attachments(&outcome.result));
-    match outcome.result.result_type {
+    content.extend(attached);
+    match result_type {
         ResultType::Success => CallToolResult::success(content),
         _ => CallToolResult::error(content),
     }
 }
 
-/// Images as they are; other files are named, because models get nothing else from clients.
-fn attachments(result: &ToolResult) -> Vec<ContentBlock> {
-    let Some(Value::Array(all)) = result.rest.get("binaryResultsForLlm") else { return Vec::new() };
-    let attach = |attached: &Value| {
+/// Images as they are, taken out of the result; other files are named, because models get nothing else from clients.
+fn attachments(result: &mut ToolResult) -> Vec<ContentBlock> {
+    let Some(Value::Array(all)) = result.rest.get_mut("binaryResultsForLlm") else {
+        return Vec::new();
+    };
+    let attach = |attached: &mut Value| {
+        let data = attached.get_mut("data").map(Value::take);
         let kind = attached["mimeType"].as_str().unwrap_or("application/octet-stream");
-        match attached["data"].as_str() {
-            Some(data) if attached["type"] == "image" || kind.starts_with("image/") => {
+        match data {
+            Some(Value::String(data))
+                if attached["type"] == "image" || kind.starts_with("image/") =>
+            {
                 ContentBlock::image(data, kind)
             }
             _ => {
@@ -394,7 +395,7 @@ fn attachments(result: &ToolResult) -> Vec<ContentBlock> {
             }
         }
     };
-    all.iter().map(attach).collect()
+    all.iter_mut().map(attach).collect()
 }
 
 /// A call that did not succeed.
@@ -429,11 +430,11 @@ mod tests {
             rest: Map::from_iter([("defer".to_owned(), "auto".into())]),
             ..declared.clone()
         };
-        let tool = serde_json::to_value(offer(declared)).unwrap();
+        let tool = serde_json::to_value(offer(&declared)).unwrap();
         assert_eq!(tool["name"], "odd.name/of-it");
         assert_eq!(tool["_meta"][ALWAYS_LOAD], true);
         assert!(tool.get("outputSchema").is_none() && tool.get("description").is_none());
-        assert!(serde_json::to_value(offer(deferred)).unwrap().get("_meta").is_none());
+        assert!(serde_json::to_value(offer(&deferred)).unwrap().get("_meta").is_none());
     }
 
     #[test]
@@ -444,7 +445,7 @@ mod tests {
             { "type": "resource", "mimeType": "application/pdf", "data": "AAAA", "description": "the report" },
         ]);
         result.rest.insert("binaryResultsForLlm".to_owned(), binaries);
-        let attached = attachments(&result);
+        let attached = attachments(&mut result);
         assert_eq!(attached[0].as_image().unwrap().data, "AAAA");
         assert!(attached[1].as_text().unwrap().text.contains("the report (application/pdf)"));
     }

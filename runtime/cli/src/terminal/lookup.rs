@@ -24,8 +24,7 @@ impl Lookup {
 
     /// The extension that has a tool.
     pub fn owner(&self, tool: &str) -> Option<String> {
-        let tools = self.session()?.tools();
-        tools.into_iter().find(|listing| listing.tool.name == tool)?.extension_id
+        self.session()?.tool_owner(tool)
     }
 
     /// Why an extension does not run, or not what is on disk now.

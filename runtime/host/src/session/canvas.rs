@@ -84,6 +84,12 @@ impl Session {
             .collect()
     }
 
+    /// Whether there is a canvas that can be opened.
+    pub fn has_canvases(&self) -> bool {
+        let state = self.0.extensions.lock();
+        state.map.values().any(|it| it.is_loaded() && !it.info.canvases.is_empty())
+    }
+
     /// The canvases that are open, oldest first.
     pub fn open_canvases(&self) -> Vec<OpenCanvas> {
         self.open_list().clone()

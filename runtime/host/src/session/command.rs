@@ -60,21 +60,27 @@ impl Session {
         commands
     }
 
+    /// The command that a name means, also in other letters, and the id of its extension.
+    fn command(&self, asked: &str) -> Option<(String, String)> {
+        let state = self.0.extensions.lock();
+        let loaded = state.map.values().filter(|extension| extension.is_loaded());
+        let all =
+            loaded.flat_map(|it| it.info.commands.iter().map(move |command| (&command.name, it)));
+        let meant = all.filter(|(name, _)| name.eq_ignore_ascii_case(asked));
+        // The one of exactly that name, and else the first of those by name.
+        let (name, owner) = meant.min_by_key(|(name, _)| (*name != asked, *name))?;
+        Some((name.clone(), owner.info.id.clone()))
+    }
+
     /// Runs a command, once, in the extension that owns it. Dropping the future cancels it.
     pub async fn run_command(&self, name: &str, args: &str) -> Result<(), CommandError> {
-        let name = name.trim_start_matches('/');
-        let commands = self.commands();
-        let owner = commands
-            .iter()
-            .find(|listing| listing.command.name == name)
-            .or_else(|| commands.iter().find(|it| it.command.name.eq_ignore_ascii_case(name)));
+        let asked = name.trim_start_matches('/');
         let unknown = || CommandError::Unknown {
-            name: name.to_owned(),
-            available: commands.iter().map(|listing| listing.command.name.clone()).collect(),
+            name: asked.to_owned(),
+            available: self.commands().into_iter().map(|listing| listing.command.name).collect(),
         };
-        let owner = owner.ok_or_else(unknown)?;
-        let peer = self.0.extensions.loaded(&owner.extension_id).ok_or_else(unknown)?;
-        let name = owner.command.name.clone();
+        let (name, extension) = self.command(asked).ok_or_else(unknown)?;
+        let peer = self.0.extensions.loaded(&extension).ok_or_else(unknown)?;
         let command = format!("/{name} {args}").trim_end().to_owned();
         let (pending, over) = (&self.0.pending, "command.completed");
         let mut pending = pending.open_of(Some(&peer.key), Kind::Command, &self.0.bus, over);
@@ -85,7 +91,7 @@ impl Session {
             "command": command,
             "commandName": name,
             "args": args,
-            "extensionId": owner.extension_id,
+            "extensionId": extension,
         });
         self.emit_ephemeral("command.execute", details);
         let payload = json!({
@@ -103,7 +109,6 @@ impl Session {
                 None => Ok(()),
             },
         };
-        let extension = owner.extension_id.clone();
         let outcome = outcome.map_err(|message| CommandError::Failed { name, extension, message });
         let mut completed = json!({ "requestId": id });
         if let Err(error) = &outcome {

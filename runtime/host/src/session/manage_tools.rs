@@ -179,10 +179,9 @@ impl Session {
 
     /// Loads everything anew and says what came of it.
     async fn reload_in_words(&self) -> String {
-        let names = || self.tools().into_iter().map(|it| it.tool.name).collect::<Vec<_>>();
-        let before = names();
+        let before = self.tool_names();
         let report = self.reload().await;
-        report::reloaded(&report, &before, &names(), &self.0.places)
+        report::reloaded(&report, &before, &self.tool_names(), &self.0.places)
     }
 
     fn scaffold(&self, args: &Args) -> Answer {
@@ -250,10 +249,7 @@ impl Session {
 
     /// Calls a tool of the running extension. What the person would be asked, they are asked here too.
     async fn try_tool(&self, id: &str, tool: &str, args: Option<Value>) -> Answer {
-        let is_its = |it: &super::ToolListing| {
-            it.tool.name == tool && it.extension_id.as_deref() == Some(id)
-        };
-        if !self.tools().iter().any(is_its) {
+        if self.tool_owner(tool).as_deref() != Some(id) {
             return Err(format!(
                 "The running {id} has no tool \"{tool}\"; call extensions_reload first if it is new."
             ));
@@ -264,8 +260,9 @@ impl Session {
         };
         // Boxed: the tool that this is part of was called in the same way.
         let outcome = Box::pin(self.call_tool(call)).await.map_err(|error| error.to_string())?;
-        let text = report::called(tool, &outcome);
-        if outcome.result.result_type == ResultType::Success { Ok(text) } else { Err(text) }
+        let is_success = outcome.result.result_type == ResultType::Success;
+        let text = report::called(tool, outcome);
+        if is_success { Ok(text) } else { Err(text) }
     }
 }
 

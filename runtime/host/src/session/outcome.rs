@@ -40,8 +40,8 @@ impl ToolOutcome {
     }
 
     /// What the agent's model is to read: the result, and what extensions said.
-    pub fn text_for_model(&self) -> String {
-        let mut text = self.result.text_result_for_llm.clone();
+    pub fn text_for_model(self) -> String {
+        let mut text = self.result.text_result_for_llm;
         let mut add = |heading: &str, contexts: &[Context]| {
             if !contexts.is_empty() {
                 text.push_str(&format!("\n\n{heading}\n{}", Context::render(contexts)));

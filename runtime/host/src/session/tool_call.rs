@@ -1,7 +1,5 @@
 //! Tool calls: through the hooks to the extension and back; and the hooks around the agent's own tools.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
@@ -30,7 +28,9 @@ use crate::hooks::tool_use::Post;
 use crate::hooks::tool_use::PostFailure;
 use crate::hooks::tool_use::Pre;
 use crate::hooks::tool_use::PreMcp;
+use crate::registry::problems;
 use crate::tool::ResultType;
+use crate::tool::SharedTool;
 use crate::tool::ToolDeclaration;
 use crate::tool::ToolResult;
 
@@ -94,7 +94,7 @@ pub enum CallError {
 pub struct ToolListing {
     /// The tool as it was declared.
     #[serde(flatten)]
-    pub tool: ToolDeclaration,
+    pub tool: SharedTool,
     /// `scope:name` of its extension; none for the session's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extension_id: Option<String>,
@@ -157,27 +157,63 @@ impl Session {
             })
             .collect();
         drop(state);
-        let own = self.own_tools();
-        let is_free = |own: &ToolDeclaration| tools.iter().all(|it| it.tool.name != own.name);
-        let own: Vec<_> = own.into_iter().filter(is_free).collect();
+        let is_free = |own: &&SharedTool| tools.iter().all(|it| it.tool.name != own.name);
+        let own: Vec<_> = self.own_tools().filter(is_free).cloned().collect();
         tools.extend(own.into_iter().map(|tool| ToolListing { tool, extension_id: None }));
         tools.sort_by(|a, b| a.tool.name.cmp(&b.tool.name));
         tools
     }
 
-    /// The tool of that name, and the load of an extension that has it; none for the session's own.
-    fn tool<'a>(
+    /// The names of all tools that can be called, sorted.
+    pub(super) fn tool_names(&self) -> Vec<String> {
+        self.tools().iter().map(|listing| listing.tool.name.clone()).collect()
+    }
+
+    /// Whether there is a tool of that name.
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.look_at_tool(name, |_, _| ()).is_some()
+    }
+
+    /// `scope:name` of the extension that has a tool; none for the session's own.
+    pub fn tool_owner(&self, name: &str) -> Option<String> {
+        self.look_at_tool(name, |_, owner| owner.map(str::to_owned)).flatten()
+    }
+
+    /// Whether a tool declares a parameter of that name.
+    pub fn tool_has_parameter(&self, tool: &str, parameter: &str) -> bool {
+        let declares = |tool: &ToolDeclaration, _: Option<&str>| {
+            let parameters = tool.parameters.as_ref();
+            parameters.is_some_and(|it| it["properties"].get(parameter).is_some())
+        };
+        self.look_at_tool(tool, declares).unwrap_or_default()
+    }
+
+    /// Looks at a tool that can be called, and at the id of its extension. `look` runs under the extensions' lock.
+    fn look_at_tool<T>(
         &self,
-        view: &View<'a>,
         name: &str,
-    ) -> Option<(ToolDeclaration, Option<Pinned<'a>>)> {
+        look: impl FnOnce(&ToolDeclaration, Option<&str>) -> T,
+    ) -> Option<T> {
+        {
+            let state = self.0.extensions.lock();
+            let loaded = state.map.values().filter(|extension| extension.is_loaded());
+            let mut all =
+                loaded.flat_map(|it| it.info.tools.iter().map(move |tool| (tool, &it.info.id)));
+            if let Some((tool, owner)) = all.find(|(tool, _)| tool.name == name) {
+                return Some(look(tool, Some(owner)));
+            }
+        }
+        self.own_tool(name).map(|tool| look(tool, None))
+    }
+
+    /// The tool of that name, and the load of an extension that has it; none for the session's own.
+    fn tool<'a>(&self, view: &View<'a>, name: &str) -> Option<(SharedTool, Option<Pinned<'a>>)> {
         let found =
             view.find(|_, offers| offers.tools.iter().find(|tool| tool.name == name).cloned());
         if let Some((peer, tool)) = found {
             return Some((tool, Some(peer)));
         }
-        let own = self.own_tools().into_iter().find(|tool| tool.name == name)?;
-        Some((own, None))
+        Some((self.own_tool(name)?.clone(), None))
     }
 
     /// Calls a tool through the hooks. Dropping the future cancels the call: the handler's
@@ -198,8 +234,7 @@ impl Session {
         // Hooks and tool are those of one moment, whatever is loaded again meanwhile.
         let hooks = self.hooks();
         let Some((tool, owner)) = self.tool(&hooks.view, &call.name) else {
-            let available = self.tools().into_iter().map(|listing| listing.tool.name).collect();
-            return Err(CallError::UnknownTool { name: call.name, available });
+            return Err(CallError::UnknownTool { name: call.name, available: self.tool_names() });
         };
         let id = call.id.unwrap_or_else(|| format!("call-{}", crate::ids::unique()));
         let caller = Caller {
@@ -332,8 +367,14 @@ impl Session {
             None
         };
         let owner = newer.as_deref().unwrap_or(owner);
-        let mismatches = self.0.extensions.lock().registry.mismatches(name, args);
-        for mismatch in mismatches {
+        let (validator, deadline) = {
+            let state = self.0.extensions.lock();
+            let owner = state.map.get(&owner.key);
+            let deadline = owner.and_then(|owner| owner.info.limits.tool_deadline());
+            (state.registry.validator(name), deadline)
+        };
+        let mismatches = validator.map(|validator| problems(&validator, args));
+        for mismatch in mismatches.into_iter().flatten() {
             let text =
                 format!("{name} was called with arguments that do not fit its schema: {mismatch}");
             self.0.extensions.note(&owner.key, LogLevel::Warning, text);
@@ -365,7 +406,6 @@ impl Session {
             payload["availableTools"] = self.tools_metadata();
         }
         let called = async {
-            let deadline = self.tool_deadline(owner);
             let reply = self.call(owner, CallKind::Tool, deadline, payload.to_string()).await;
             match reply {
                 Ok(value) => ToolResult::from_reply(value),
@@ -403,11 +443,6 @@ impl Session {
                 () = self.ending() => {}
             }
         }
-    }
-
-    /// How long a call of an extension's tools may take.
-    fn tool_deadline(&self, owner: &Peer) -> Option<Duration> {
-        self.0.extensions.lock().map.get(&owner.key)?.info.limits.tool_deadline()
     }
 
     /// The agent is about to use a tool of its own: what extensions say. The arguments, and what travels
@@ -470,8 +505,7 @@ impl Session {
 
     /// The tools as `rpc.tools.getCurrentMetadata` describes them.
     pub(super) fn tools_metadata(&self) -> Value {
-        let describe = |listing: ToolListing| {
-            let tool = listing.tool;
+        let describe = |ToolListing { tool, .. }: ToolListing| {
             let mut described = json!({ "name": tool.name, "description": tool.description });
             if let Some(parameters) = &tool.parameters {
                 described["input_schema"] = parameters.clone();

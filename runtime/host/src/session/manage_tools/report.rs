@@ -136,7 +136,7 @@ pub fn checked(id: &str, folder: &Path, report: &CheckReport) -> String {
 }
 
 /// A tool was called to try it.
-pub fn called(tool: &str, outcome: &ToolOutcome) -> String {
+pub fn called(tool: &str, outcome: ToolOutcome) -> String {
     let result = &outcome.result;
     let how = match result.result_type {
         ResultType::Success => "succeeded",
@@ -262,8 +262,8 @@ mod tests {
             ends_turn: false,
             suppress_output: false,
         };
-        let text = called("one", &outcome(ToolResult::success("Hi")));
+        let text = called("one", outcome(ToolResult::success("Hi")));
         assert_eq!(text, "Calling one succeeded:\n```\nHi\n```");
-        assert!(called("one", &outcome(ToolResult::denied("no"))).contains("was denied"));
+        assert!(called("one", outcome(ToolResult::denied("no"))).contains("was denied"));
     }
 }
