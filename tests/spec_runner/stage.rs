@@ -100,7 +100,7 @@ impl Stage {
     /// Takes note of an event.
     pub fn see(&self, event: &Event) {
         let kind = event.kind.clone();
-        let data = text::without_stacks(event.data.clone());
+        let data = text::without_stacks(event.data.value().clone());
         if self.show.iter().any(|glob| text::matches(glob, &kind)) {
             let ephemeral = if event.ephemeral { "~" } else { "" };
             self.write(format!("{ephemeral}event {kind} {}", text::json(&data)));

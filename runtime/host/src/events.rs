@@ -1,5 +1,6 @@
 //! The events of a session: one bus, any number of subscribers, none of which can hold up another.
 
+mod data;
 mod journal;
 mod queue;
 
@@ -15,6 +16,7 @@ use serde_json::Value;
 use serde_json::json;
 use tokio::sync::Notify;
 
+pub use data::EventData;
 pub use journal::FILE_NAME;
 pub use journal::Journal;
 pub use journal::JournalError;
@@ -32,7 +34,7 @@ pub struct Event {
     #[serde(rename = "type")]
     pub kind: String,
     /// What there is to know of it.
-    pub data: Value,
+    pub data: EventData,
     /// Unique.
     pub id: String,
     /// When it happened, ISO 8601.
@@ -198,13 +200,13 @@ impl Bus {
     }
 
     /// Makes an event known; returns its id.
-    pub fn emit(&self, kind: &str, data: Value) -> String {
-        self.publish(kind, data, false)
+    pub fn emit(&self, kind: &str, data: impl Into<EventData>) -> String {
+        self.publish(kind, data.into(), false)
     }
 
     /// Makes an event known without recording it; returns its id.
-    pub fn emit_ephemeral(&self, kind: &str, data: Value) -> String {
-        self.publish(kind, data, true)
+    pub fn emit_ephemeral(&self, kind: &str, data: impl Into<EventData>) -> String {
+        self.publish(kind, data.into(), true)
     }
 
     /// Adds a tap.
@@ -309,7 +311,7 @@ impl Bus {
         subscriber
     }
 
-    fn publish(&self, kind: &str, data: Value, ephemeral: bool) -> String {
+    fn publish(&self, kind: &str, data: EventData, ephemeral: bool) -> String {
         let mut late = Vec::new();
         // Somebody has to write what is not written at once.
         let mut waiting = is_detail(kind);
@@ -350,7 +352,7 @@ impl Bus {
 }
 
 impl State {
-    fn record(&mut self, kind: &str, data: Value, ephemeral: bool) -> Arc<Recorded> {
+    fn record(&mut self, kind: &str, data: EventData, ephemeral: bool) -> Arc<Recorded> {
         let event = Event {
             kind: kind.to_owned(),
             data,
@@ -444,10 +446,10 @@ mod tests {
         bus.emit("a", json!(3));
         let mut seen = Vec::new();
         for _ in 0..2 {
-            seen.push(some.next().await.event.data.clone());
+            seen.push(some.next().await.event.data.value().clone());
         }
         for _ in 0..3 {
-            seen.push(all.next().await.event.data.clone());
+            seen.push(all.next().await.event.data.value().clone());
         }
         assert_eq!(seen, [json!(1), json!(3), json!(1), json!(2), json!(3)]);
     }

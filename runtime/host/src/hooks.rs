@@ -6,13 +6,20 @@
 pub mod lifecycle;
 pub mod prompt;
 pub mod tool_use;
+#[cfg(test)]
+pub mod written;
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Instant;
 
+use serde::Serialize;
+use serde::Serializer;
+use serde::ser::SerializeMap;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
+use serde_json::value::RawValue;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::ScriptError;
@@ -22,6 +29,7 @@ use tracing::debug_span;
 pub use crate::extension::Hook;
 
 use crate::events::Bus;
+use crate::events::EventData;
 use crate::extensions::CallFailure;
 use crate::extensions::Extensions;
 use crate::extensions::HookTarget;
@@ -38,8 +46,8 @@ pub trait Chain {
     /// Whether it can say no. Only then does it matter that a hook fails closed.
     const DECIDES: bool = false;
 
-    /// What the next extension is told: it sees what those before it changed.
-    fn input(&self) -> Map<String, Value>;
+    /// Tells the next extension, field by field: it sees what those before it changed.
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error>;
 
     /// What is wrong with an answer, if it cannot be understood; it then counts as none.
     fn problem(_output: &Output) -> Option<String> {
@@ -88,7 +96,8 @@ impl Runner<'_> {
     pub async fn run<C: Chain>(&self, mut chain: C) -> C {
         let mut last = None;
         while let Some(target) = self.view.next_with_hook(last.as_ref(), C::HOOK) {
-            let answer = self.ask(C::HOOK, &target, chain.input()).await;
+            let input = self.input(&chain);
+            let answer = self.ask(C::HOOK, &target, &input).await;
             let answer = answer.and_then(|answer| match answer.as_object().and_then(C::problem) {
                 Some(problem) => Err(CallFailure::Threw(ScriptError::message(problem))),
                 None => Ok(answer),
@@ -114,30 +123,30 @@ impl Runner<'_> {
         chain
     }
 
+    /// What the next extension is told. Inputs can be long and hooks many: each is written down once, for the extension
+    /// and for those who listen to events.
+    fn input<C: Chain>(&self, chain: &C) -> Box<RawValue> {
+        let timestamp = chrono::Utc::now().timestamp_millis();
+        let input = HookInput { chain, session_id: self.session_id, timestamp, cwd: self.cwd };
+        // Plain data always has a JSON text.
+        serde_json::value::to_raw_value(&input).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+
     async fn ask(
         &self,
         hook: Hook,
         target: &HookTarget<'_>,
-        mut input: Map<String, Value>,
+        input: &RawValue,
     ) -> Result<Value, CallFailure> {
-        input.insert("sessionId".into(), self.session_id.into());
-        input.insert("timestamp".into(), chrono::Utc::now().timestamp_millis().into());
-        input.insert("cwd".into(), self.cwd.to_string_lossy().into());
-        // Inputs can be long and hooks many: what is passed on is written down once and never copied.
         let payload = format!(
-            r#"{{"hook":"{}","input":{},"sessionId":{}}}"#,
+            r#"{{"hook":"{}","input":{input},"sessionId":{}}}"#,
             hook.name(),
-            serde_json::to_string(&input).unwrap_or_default(),
             Value::from(self.session_id),
         );
-        let invocation = Map::from_iter([
-            ("hookInvocationId".to_owned(), crate::ids::unique().into()),
-            ("hookType".to_owned(), hook.kind().into()),
-            ("extensionId".to_owned(), target.id.as_str().into()),
-        ]);
-        let mut start = invocation.clone();
-        start.insert("input".into(), input.into());
-        self.bus.emit("hook.start", start.into());
+        let invocation =
+            Invocation { id: crate::ids::unique(), kind: hook.kind(), extension: &target.id };
+        let started = invocation.event(Stage::Started { input });
+        self.bus.emit("hook.start", started);
         let mut unfinished = Unfinished { bus: self.bus, invocation: Some(invocation) };
         let asked = Instant::now();
         let span = debug_span!("hook", hook = hook.name(), extension = %target.id);
@@ -147,14 +156,13 @@ impl Runner<'_> {
             .instrument(span)
             .await;
         self.extensions.count(&target.peer.key, asked.elapsed(), answer.is_err());
-        if let Some(mut end) = unfinished.invocation.take() {
-            end.insert("success".into(), answer.is_ok().into());
-            match &answer {
-                Ok(Value::Null) => {}
-                Ok(output) => drop(end.insert("output".into(), output.clone())),
-                Err(failure) => drop(end.insert("error".into(), describe(failure))),
-            }
-            self.bus.emit("hook.end", end.into());
+        if let Some(invocation) = unfinished.invocation.take() {
+            let ended = match &answer {
+                Ok(Value::Null) => Stage::Ended { success: true, output: None, error: None },
+                Ok(output) => Stage::Ended { success: true, output: Some(output), error: None },
+                Err(failure) => Stage::failed(describe(failure)),
+            };
+            self.bus.emit("hook.end", invocation.event(ended));
         }
         answer
     }
@@ -190,21 +198,89 @@ impl Runner<'_> {
     }
 }
 
+/// All that an extension's hook is told: what the chain says, and where that is.
+struct HookInput<'a, C> {
+    chain: &'a C,
+    session_id: &'a str,
+    timestamp: i64,
+    cwd: &'a Path,
+}
+
+impl<C: Chain> Serialize for HookInput<'_, C> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut input = serializer.serialize_map(None)?;
+        self.chain.input(&mut input)?;
+        input.serialize_entry("sessionId", self.session_id)?;
+        input.serialize_entry("timestamp", &self.timestamp)?;
+        input.serialize_entry("cwd", &self.cwd.to_string_lossy())?;
+        input.end()
+    }
+}
+
+/// A hook of one extension that is being run.
+struct Invocation<'a> {
+    id: String,
+    /// As events name the hook.
+    kind: String,
+    /// `scope:name`.
+    extension: &'a str,
+}
+
+impl Invocation<'_> {
+    /// The data of `hook.start` or `hook.end`.
+    fn event(&self, stage: Stage<'_>) -> EventData {
+        EventData::written(&InvocationEvent {
+            hook_invocation_id: &self.id,
+            hook_type: &self.kind,
+            extension_id: self.extension,
+            stage,
+        })
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InvocationEvent<'a> {
+    hook_invocation_id: &'a str,
+    hook_type: &'a str,
+    extension_id: &'a str,
+    #[serde(flatten)]
+    stage: Stage<'a>,
+}
+
+/// How far an invocation has come.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Stage<'a> {
+    Started {
+        input: &'a RawValue,
+    },
+    Ended {
+        success: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<&'a Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Value>,
+    },
+}
+
+impl Stage<'_> {
+    fn failed(error: Value) -> Self {
+        Self::Ended { success: false, output: None, error: Some(error) }
+    }
+}
+
 /// Says that a hook is over when whoever asked does not wait for its answer.
 struct Unfinished<'a> {
     bus: &'a Bus,
-    invocation: Option<Map<String, Value>>,
+    invocation: Option<Invocation<'a>>,
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        if let Some(mut end) = self.invocation.take() {
-            end.insert("success".into(), false.into());
-            end.insert(
-                "error".into(),
-                json!({ "message": "nobody waits for the answer any more" }),
-            );
-            self.bus.emit("hook.end", end.into());
+        if let Some(invocation) = self.invocation.take() {
+            let error = json!({ "message": "nobody waits for the answer any more" });
+            self.bus.emit("hook.end", invocation.event(Stage::failed(error)));
         }
     }
 }

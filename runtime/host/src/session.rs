@@ -28,6 +28,7 @@ mod requests;
 mod rpc;
 mod subagent;
 mod tool_call;
+mod tool_messages;
 mod turn;
 
 use parking_lot::Mutex;
@@ -78,6 +79,7 @@ use crate::config::ConfigError;
 use crate::discovery::Places;
 use crate::events::Bus;
 use crate::events::Event;
+use crate::events::EventData;
 use crate::events::Filter;
 use crate::events::Journal;
 use crate::events::JournalError;
@@ -436,12 +438,12 @@ impl Session {
     }
 
     /// Makes an event known to whoever wants it, and records it; returns its id.
-    pub fn emit(&self, kind: &str, data: Value) -> String {
+    pub fn emit(&self, kind: &str, data: impl Into<EventData>) -> String {
         self.0.bus.emit(kind, data)
     }
 
     /// Makes an event known without recording it; returns its id.
-    pub fn emit_ephemeral(&self, kind: &str, data: Value) -> String {
+    pub fn emit_ephemeral(&self, kind: &str, data: impl Into<EventData>) -> String {
         self.0.bus.emit_ephemeral(kind, data)
     }
 

@@ -6,6 +6,7 @@
 
 pub mod descriptors;
 pub mod engine;
+pub mod json;
 pub mod layers;
 pub mod limits;
 pub mod message;

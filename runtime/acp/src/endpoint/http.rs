@@ -26,6 +26,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use memchr::memmem;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use rmcp::transport::streamable_http_server::StreamableHttpService;
 use serde_json::Value;
@@ -57,6 +58,9 @@ const TOKEN_DEADLINE: Duration = Duration::from_secs(if cfg!(test) { 3600 } else
 /// The longest message in which the question for a newer revision is looked for, in bytes: it says who the
 /// client is and what it can do.
 const MAX_QUESTION_BYTES: usize = 64 * 1024;
+
+/// The question for a newer revision of the protocol.
+const DISCOVER: &str = "server/discover";
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 
@@ -249,16 +253,17 @@ fn is_loopback(host: &str) -> bool {
         || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The answer of a server that does not know the question for a newer revision, if that is what was asked.
+/// The answer of a server that does not know the question for a newer revision, if that is what was asked. Almost nothing
+/// is: only what has the words in it is read for that.
 fn decline_discovery(body: &[u8]) -> Option<Answer> {
-    if body.len() > MAX_QUESTION_BYTES {
+    if body.len() > MAX_QUESTION_BYTES || memmem::find(body, DISCOVER.as_bytes()).is_none() {
         return None;
     }
     let message: Value = serde_json::from_slice(body).ok()?;
-    if message["method"] != "server/discover" {
+    if message["method"] != DISCOVER {
         return None;
     }
-    let error = json!({ "code": -32601, "message": "method not found: server/discover" });
+    let error = json!({ "code": -32601, "message": format!("method not found: {DISCOVER}") });
     let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
     Some(json_answer(StatusCode::OK, &answer))
 }
@@ -367,5 +372,11 @@ mod tests {
         assert_eq!(decline_discovery(discover).unwrap().status(), StatusCode::OK);
         assert!(decline_discovery(br#"{"method":"initialize"}"#).is_none());
         assert!(decline_discovery(b"nonsense").is_none());
+        let mentioned =
+            br#"{"id":7,"method":"tools/call","params":{"arguments":{"text":"server/discover"}}}"#;
+        assert!(decline_discovery(mentioned).is_none());
+        let padding = " ".repeat(MAX_QUESTION_BYTES);
+        let long = format!(r#"{{"id":7,"method":"server/discover"}}{padding}"#);
+        assert!(decline_discovery(long.as_bytes()).is_none());
     }
 }

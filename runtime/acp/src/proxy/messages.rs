@@ -349,7 +349,7 @@ mod tests {
     fn event(kind: &str, data: Value) -> Event {
         Event {
             kind: kind.to_owned(),
-            data,
+            data: data.into(),
             id: "1".to_owned(),
             timestamp: String::new(),
             parent_id: None,

@@ -312,7 +312,7 @@ mod tests {
     fn event(kind: &str, data: Value) -> Event {
         Event {
             kind: kind.to_owned(),
-            data,
+            data: data.into(),
             id: "1".to_owned(),
             timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
             parent_id: None,

@@ -253,7 +253,7 @@ mod tests {
     fn event(id: &str) -> Arc<Recorded> {
         let event = Event {
             kind: "x".to_owned(),
-            data: json!({ "text": "line\nbreak" }),
+            data: json!({ "text": "line\nbreak" }).into(),
             id: id.to_owned(),
             timestamp: String::new(),
             parent_id: None,

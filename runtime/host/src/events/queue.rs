@@ -139,7 +139,8 @@ impl Queue {
                 "warningType": "events_dropped",
                 "message": format!("{count} events were dropped because {name} did not keep up"),
                 "count": count,
-            }),
+            })
+            .into(),
             id: crate::ids::unique(),
             timestamp: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
             parent_id: None,
@@ -160,7 +161,7 @@ mod tests {
     fn event(text: &str) -> Arc<Recorded> {
         let event = Event {
             kind: "x".to_owned(),
-            data: Value::Null,
+            data: Value::Null.into(),
             id: String::new(),
             timestamp: String::new(),
             parent_id: None,

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use serde::ser::SerializeMap;
 use serde_json::Map;
 use serde_json::Value;
-use serde_json::json;
 
 use super::Chain;
 use super::Hook;
@@ -18,13 +18,6 @@ use crate::hooks::prompt::Blocked;
 
 /// The most often an error is tried again, whatever extensions ask for.
 pub const MAX_RETRIES: u64 = 10;
-
-fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
-}
 
 /// `onSessionStart`.
 #[derive(Debug, Default)]
@@ -40,12 +33,12 @@ pub struct SessionStart {
 impl Chain for SessionStart {
     const HOOK: Hook = Hook::SessionStart;
 
-    fn input(&self) -> Map<String, Value> {
-        let mut input = object(json!({ "source": self.source }));
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("source", self.source)?;
         if let Some(prompt) = &self.initial_prompt {
-            input.insert("initialPrompt".into(), prompt.as_str().into());
+            input.serialize_entry("initialPrompt", prompt)?;
         }
-        input
+        Ok(())
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -76,15 +69,15 @@ pub struct SessionEnd {
 impl Chain for SessionEnd {
     const HOOK: Hook = Hook::SessionEnd;
 
-    fn input(&self) -> Map<String, Value> {
-        let mut input = object(json!({ "reason": self.reason }));
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("reason", self.reason)?;
         if let Some(message) = &self.final_message {
-            input.insert("finalMessage".into(), message.as_str().into());
+            input.serialize_entry("finalMessage", message)?;
         }
         if let Some(error) = &self.error {
-            input.insert("error".into(), error.as_str().into());
+            input.serialize_entry("error", error)?;
         }
-        input
+        Ok(())
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -119,13 +112,13 @@ pub struct AgentStop {
 impl Chain for AgentStop {
     const HOOK: Hook = Hook::AgentStop;
 
-    fn input(&self) -> Map<String, Value> {
-        let mut input =
-            object(json!({ "stopReason": self.stop_reason, "stopHookActive": self.active }));
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("stopReason", &self.stop_reason)?;
+        input.serialize_entry("stopHookActive", &self.active)?;
         if let Some(path) = &self.transcript {
-            input.insert("transcriptPath".into(), path.as_str().into());
+            input.serialize_entry("transcriptPath", path)?;
         }
-        input
+        Ok(())
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -182,12 +175,10 @@ impl<'a> ErrorOccurred<'a> {
 impl Chain for ErrorOccurred<'_> {
     const HOOK: Hook = Hook::ErrorOccurred;
 
-    fn input(&self) -> Map<String, Value> {
-        object(json!({
-            "error": self.error.message,
-            "errorContext": self.error.context,
-            "recoverable": self.error.recoverable,
-        }))
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("error", &self.error.message)?;
+        input.serialize_entry("errorContext", &self.error.context)?;
+        input.serialize_entry("recoverable", &self.error.recoverable)
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -223,8 +214,8 @@ pub struct SubagentStart {
 impl Chain for SubagentStart {
     const HOOK: Hook = Hook::SubagentStart;
 
-    fn input(&self) -> Map<String, Value> {
-        self.agent.clone()
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        self.agent.iter().try_for_each(|(name, value)| input.serialize_entry(name, value))
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -251,11 +242,10 @@ pub struct SubagentStop {
 impl Chain for SubagentStop {
     const HOOK: Hook = Hook::SubagentStop;
 
-    fn input(&self) -> Map<String, Value> {
-        let mut input = self.agent.clone();
-        input.insert("stopReason".into(), self.stop_reason.as_str().into());
-        input.insert("response".into(), self.response.as_str().into());
-        input
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        self.agent.iter().try_for_each(|(name, value)| input.serialize_entry(name, value))?;
+        input.serialize_entry("stopReason", &self.stop_reason)?;
+        input.serialize_entry("response", &self.response)
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -284,11 +274,13 @@ pub fn reasons(blocked: &[Blocked]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::front::ErrorContext;
 
     fn output(value: Value) -> Output {
-        object(value)
+        value.as_object().unwrap().clone()
     }
 
     #[test]

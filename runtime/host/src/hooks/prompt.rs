@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use serde_json::Map;
-use serde_json::Value;
+use serde::ser::SerializeMap;
 
 use super::Chain;
 use super::Hook;
@@ -48,8 +47,8 @@ impl Chain for Submitted {
     const HOOK: Hook = Hook::UserPromptSubmitted;
     const DECIDES: bool = true;
 
-    fn input(&self) -> Map<String, Value> {
-        Map::from_iter([("prompt".to_owned(), self.prompt.as_str().into())])
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("prompt", &self.prompt)
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -89,11 +88,9 @@ pub struct Transformed {
 impl Chain for Transformed {
     const HOOK: Hook = Hook::UserPromptTransformed;
 
-    fn input(&self) -> Map<String, Value> {
-        Map::from_iter([
-            ("prompt".to_owned(), self.prompt.as_str().into()),
-            ("transformedPrompt".to_owned(), self.transformed.as_str().into()),
-        ])
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("prompt", &self.prompt)?;
+        input.serialize_entry("transformedPrompt", &self.transformed)
     }
 
     fn take(&mut self, _extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -107,9 +104,11 @@ impl Chain for Transformed {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
     use serde_json::json;
 
     use super::*;
+    use crate::hooks::written::told;
 
     fn output(value: Value) -> Output {
         value.as_object().unwrap().clone()
@@ -120,7 +119,7 @@ mod tests {
         let mut chain = Submitted::new("fix it");
         let first = json!({ "modifiedPrompt": "fix it now", "additionalContext": "one" });
         assert!(chain.take("user:a", output(first)).is_continue());
-        assert_eq!(chain.input()["prompt"], "fix it now");
+        assert_eq!(told(&chain)["prompt"], "fix it now");
         let second = json!({ "modifiedPrompt": "please fix it now", "additionalContext": "two" });
         assert!(chain.take("project:b", output(second)).is_continue());
         assert_eq!(chain.prompt, "please fix it now");

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use serde_json::Map;
+use serde::ser::SerializeMap;
 use serde_json::Value;
+use tenon_protocol::json::Json;
 
 use super::Chain;
 use super::Hook;
@@ -50,20 +51,18 @@ pub struct Caller {
 }
 
 impl Caller {
-    fn input(&self, args: &Value) -> Map<String, Value> {
-        let mut input = Map::from_iter([
-            ("toolName".to_owned(), self.tool_name.as_str().into()),
-            ("toolArgs".to_owned(), args.clone()),
-            ("toolCallId".to_owned(), self.tool_call_id.as_str().into()),
-        ]);
+    fn input<M: SerializeMap>(&self, args: &Json, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("toolName", &self.tool_name)?;
+        input.serialize_entry("toolArgs", args)?;
+        input.serialize_entry("toolCallId", &self.tool_call_id)?;
         if let Some(agent) = &self.agent_id {
-            input.insert("agentId".into(), agent.as_str().into());
+            input.serialize_entry("agentId", agent)?;
         }
         if let Some((name, raw)) = &self.native {
-            input.insert("nativeToolName".into(), name.as_str().into());
-            input.insert("nativeToolArgs".into(), raw.clone());
+            input.serialize_entry("nativeToolName", name)?;
+            input.serialize_entry("nativeToolArgs", raw)?;
         }
-        input
+        Ok(())
     }
 }
 
@@ -73,7 +72,7 @@ pub struct Pre {
     /// Whose call it is.
     pub caller: Caller,
     /// The arguments, as rewritten so far.
-    pub args: Value,
+    pub args: Json,
     /// The strictest decision so far.
     pub decided: Option<Decided>,
     /// What extensions tell the agent.
@@ -84,8 +83,14 @@ pub struct Pre {
 
 impl Pre {
     /// Of a call as it came.
-    pub fn new(caller: Caller, args: Value) -> Self {
-        Self { caller, args, decided: None, contexts: Vec::new(), suppress_output: false }
+    pub fn new(caller: Caller, args: impl Into<Json>) -> Self {
+        Self {
+            caller,
+            args: args.into(),
+            decided: None,
+            contexts: Vec::new(),
+            suppress_output: false,
+        }
     }
 }
 
@@ -93,8 +98,8 @@ impl Chain for Pre {
     const HOOK: Hook = Hook::PreToolUse;
     const DECIDES: bool = true;
 
-    fn input(&self) -> Map<String, Value> {
-        self.caller.input(&self.args)
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        self.caller.input(&self.args, input)
     }
 
     /// A guard that misspells its denial must not let the call pass unnoticed.
@@ -108,7 +113,7 @@ impl Chain for Pre {
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
         if let Some(args) = output.remove("modifiedArgs").filter(|args| !args.is_null()) {
-            self.args = args;
+            self.args = args.into();
         }
         if let Some(text) = filled(&mut output, "additionalContext") {
             self.contexts.push(Context { extension: extension.to_owned(), text });
@@ -153,7 +158,7 @@ pub struct PreMcp {
     /// The tool, without the server's prefix.
     pub tool: String,
     /// Its arguments.
-    pub args: Value,
+    pub args: Json,
     /// What travels beside them, as rewritten so far.
     pub meta: Option<Value>,
     /// Set if an extension that fails closed did not answer.
@@ -164,20 +169,18 @@ impl Chain for PreMcp {
     const HOOK: Hook = Hook::PreMcpToolCall;
     const DECIDES: bool = true;
 
-    fn input(&self) -> Map<String, Value> {
-        let mut input = Map::from_iter([
-            ("toolCallId".to_owned(), self.tool_call_id.as_str().into()),
-            ("serverName".to_owned(), self.server.as_str().into()),
-            ("toolName".to_owned(), self.tool.as_str().into()),
-            ("arguments".to_owned(), self.args.clone()),
-        ]);
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        input.serialize_entry("toolCallId", &self.tool_call_id)?;
+        input.serialize_entry("serverName", &self.server)?;
+        input.serialize_entry("toolName", &self.tool)?;
+        input.serialize_entry("arguments", &self.args)?;
         if let Some(agent) = &self.agent_id {
-            input.insert("agentId".into(), agent.as_str().into());
+            input.serialize_entry("agentId", agent)?;
         }
         if let Some(meta) = &self.meta {
-            input.insert("_meta".into(), meta.clone());
+            input.serialize_entry("_meta", meta)?;
         }
-        input
+        Ok(())
     }
 
     fn take(&mut self, _extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -205,7 +208,7 @@ pub struct Post {
     /// Whose call it was.
     pub caller: Caller,
     /// The arguments that were used.
-    pub args: Value,
+    pub args: Json,
     /// The result, as rewritten so far.
     pub result: ToolResult,
     /// What extensions tell the agent.
@@ -217,12 +220,9 @@ pub struct Post {
 impl Chain for Post {
     const HOOK: Hook = Hook::PostToolUse;
 
-    fn input(&self) -> Map<String, Value> {
-        let mut input = self.caller.input(&self.args);
-        // A result is plain data; it always has a JSON form.
-        let result = serde_json::to_value(&self.result).unwrap_or_default();
-        input.insert("toolResult".into(), result);
-        input
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        self.caller.input(&self.args, input)?;
+        input.serialize_entry("toolResult", &self.result)
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -243,7 +243,7 @@ pub struct PostFailure {
     /// Whose call it was.
     pub caller: Caller,
     /// The arguments that were used.
-    pub args: Value,
+    pub args: Json,
     /// What went wrong.
     pub error: String,
     /// What extensions tell the agent.
@@ -253,10 +253,9 @@ pub struct PostFailure {
 impl Chain for PostFailure {
     const HOOK: Hook = Hook::PostToolUseFailure;
 
-    fn input(&self) -> Map<String, Value> {
-        let mut input = self.caller.input(&self.args);
-        input.insert("error".into(), self.error.as_str().into());
-        input
+    fn input<M: SerializeMap>(&self, input: &mut M) -> Result<(), M::Error> {
+        self.caller.input(&self.args, input)?;
+        input.serialize_entry("error", &self.error)
     }
 
     fn take(&mut self, extension: &str, mut output: Output) -> ControlFlow<()> {
@@ -272,6 +271,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::hooks::written::told;
 
     fn answer(chain: &mut Pre, extension: &str, output: Value) -> bool {
         chain.take(extension, output.as_object().unwrap().clone()).is_break()
@@ -304,7 +304,7 @@ mod tests {
     fn arguments_are_passed_along() {
         let mut chain = Pre::new(Caller::default(), json!({ "n": 1 }));
         answer(&mut chain, "a", json!({ "modifiedArgs": { "n": 2 } }));
-        assert_eq!(chain.input()["toolArgs"], json!({ "n": 2 }));
+        assert_eq!(told(&chain)["toolArgs"], json!({ "n": 2 }));
         answer(&mut chain, "b", json!({ "modifiedArgs": null }));
         assert_eq!(chain.args, json!({ "n": 2 }));
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
+use tenon_protocol::json::Json;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::LogLevel;
 
@@ -11,6 +12,10 @@ use super::manage_tools;
 use super::outcome::ToolOutcome;
 use super::pending::Kind;
 use super::permission::NOBODY_TO_ASK;
+use super::tool_messages::ExecutionStart;
+use super::tool_messages::ToolPayload;
+use super::tool_messages::ToolRequested;
+use crate::events::EventData;
 use crate::extensions::CallFailure;
 use crate::extensions::Extension;
 use crate::extensions::Peer;
@@ -53,7 +58,7 @@ pub struct ToolCall {
     /// The tool.
     pub name: String,
     /// Its arguments.
-    pub args: Value,
+    pub args: Json,
     /// Identifies the call; one is made up if there is none.
     pub id: Option<String>,
     /// The sub-agent that calls.
@@ -64,10 +69,10 @@ pub struct ToolCall {
 
 impl ToolCall {
     /// A call that needs no permission.
-    pub fn new(name: impl Into<String>, args: Value) -> Self {
+    pub fn new(name: impl Into<String>, args: impl Into<Json>) -> Self {
         Self {
             name: name.into(),
-            args,
+            args: args.into(),
             id: None,
             agent_id: None,
             permission: PermissionCheck::Granted,
@@ -264,14 +269,15 @@ impl Session {
         caller: &Caller,
         tool: &ToolDeclaration,
         owner: Option<&Peer>,
-        args: Value,
+        args: Json,
         permission: PermissionCheck,
     ) -> ToolOutcome {
         self.execution_starts(caller, &args, None);
         let pre = hooks.run(Pre::new(caller.clone(), args)).await;
         let (before, args) = (pre.contexts, pre.args);
         let mut suppress_output = pre.suppress_output;
-        if let Err(result) = self.may_call(caller, tool, &args, pre.decided, permission).await {
+        let permitted = self.may_call(caller, tool, args.value(), pre.decided, permission);
+        if let Err(result) = permitted.await {
             let ends_turn = result.result_type == ResultType::Rejected;
             return ToolOutcome { result, before, after: Vec::new(), ends_turn, suppress_output };
         }
@@ -355,9 +361,9 @@ impl Session {
     }
 
     /// Has the tool's owner run it.
-    async fn execute(&self, caller: &Caller, owner: Option<&Peer>, args: &Value) -> ToolResult {
+    async fn execute(&self, caller: &Caller, owner: Option<&Peer>, args: &Json) -> ToolResult {
         let name = &caller.tool_name;
-        let Some(owner) = owner else { return self.call_own_tool(name, args).await };
+        let Some(owner) = owner else { return self.call_own_tool(name, args.value()).await };
         // Its load may have ended since it was looked up, for instance during a long question to the person. The tool is
         // then the next one's.
         let is_gone = self.0.extensions.lock().load(owner).is_none_or(|load| load.is_stopping);
@@ -373,7 +379,7 @@ impl Session {
             let deadline = owner.and_then(|owner| owner.info.limits.tool_deadline());
             (state.registry.validator(name), deadline)
         };
-        let mismatches = validator.map(|validator| problems(&validator, args));
+        let mismatches = validator.map(|validator| problems(&validator, args.value()));
         for mismatch in mismatches.into_iter().flatten() {
             let text =
                 format!("{name} was called with arguments that do not fit its schema: {mismatch}");
@@ -383,30 +389,28 @@ impl Session {
         let pending = &self.0.pending;
         let mut pending = pending.open_of(Some(&owner.key), Kind::Tool, &self.0.bus, over);
         let request = pending.id.clone();
-        let requested = json!({
-            "requestId": request,
-            "sessionId": self.id(),
-            "toolCallId": caller.tool_call_id,
-            "toolName": name,
-            "arguments": args,
-            "workingDirectory": self.cwd(),
-        });
-        self.emit("external_tool.requested", requested);
-        let mut payload = json!({
-            "name": name,
-            "args": args,
-            "toolCallId": caller.tool_call_id,
-            "requestId": request,
-            "sessionId": self.id(),
-        });
-        if let Some(agent) = &caller.agent_id {
-            payload["agentId"] = agent.as_str().into();
-        }
-        if name == TOOL_SEARCH {
-            payload["availableTools"] = self.tools_metadata();
-        }
+        let requested = ToolRequested {
+            request_id: &request,
+            session_id: self.id(),
+            tool_call_id: &caller.tool_call_id,
+            tool_name: name,
+            arguments: args,
+            working_directory: self.cwd().to_string_lossy(),
+        };
+        self.emit("external_tool.requested", EventData::written(&requested));
+        let payload = ToolPayload {
+            name,
+            args,
+            tool_call_id: &caller.tool_call_id,
+            request_id: &request,
+            session_id: self.id(),
+            agent_id: caller.agent_id.as_deref(),
+            available_tools: (name == TOOL_SEARCH).then(|| self.tools_metadata()),
+        };
+        // Plain data always has a JSON text.
+        let payload = serde_json::to_string(&payload).unwrap_or_default();
         let called = async {
-            let reply = self.call(owner, CallKind::Tool, deadline, payload.to_string()).await;
+            let reply = self.call(owner, CallKind::Tool, deadline, payload).await;
             match reply {
                 Ok(value) => ToolResult::from_reply(value),
                 Err(CallFailure::Ended { id, reason }) => {
@@ -449,9 +453,10 @@ impl Session {
     /// beside them, may be changed.
     pub async fn before_agent_tool(&self, tool: &mut AgentTool) -> Verdict {
         let caller = tool.caller();
-        self.execution_starts(&caller, &tool.args, tool.mcp.as_ref());
-        let pre = self.hooks().run(Pre::new(caller, tool.args.take())).await;
-        tool.args = pre.args;
+        let args = Json::from(tool.args.take());
+        self.execution_starts(&caller, &args, tool.mcp.as_ref());
+        let pre = self.hooks().run(Pre::new(caller, args)).await;
+        tool.args = pre.args.value().clone();
         tool.suppress_output |= pre.suppress_output;
         let mut decided = pre.decided;
         let denied = decided.as_ref().is_some_and(|decided| decided.permission == Permission::Deny);
@@ -463,7 +468,7 @@ impl Session {
                 agent_id: tool.agent_id.clone(),
                 server: mcp.server.clone(),
                 tool: mcp.tool.clone(),
-                args: tool.args.clone(),
+                args: pre.args,
                 meta: mcp.meta.take(),
                 denied: None,
             };
@@ -478,7 +483,7 @@ impl Session {
     pub async fn after_agent_tool(&self, tool: &AgentTool, result: ToolResult) -> ToolOutcome {
         let caller = tool.caller();
         let Digest { result, contexts: after, suppress_output } =
-            digest(&self.hooks(), &caller, &tool.args, result).await;
+            digest(&self.hooks(), &caller, &Json::from(&tool.args), result).await;
         let suppress_output = suppress_output || tool.suppress_output;
         let ends_turn = result.result_type == ResultType::Rejected;
         let outcome = ToolOutcome { result, before: Vec::new(), after, ends_turn, suppress_output };
@@ -486,21 +491,18 @@ impl Session {
         outcome
     }
 
-    fn execution_starts(&self, caller: &Caller, args: &Value, mcp: Option<&McpTool>) {
-        let mut data = json!({
-            "toolCallId": caller.tool_call_id,
-            "toolName": caller.tool_name,
-            "arguments": args,
-        });
-        if let Some(mcp) = mcp {
-            data["mcpServerName"] = mcp.server.as_str().into();
-            data["mcpToolName"] = mcp.tool.as_str().into();
-        }
-        if let Some((name, raw)) = &caller.native {
-            data["nativeToolName"] = name.as_str().into();
-            data["nativeArguments"] = raw.clone();
-        }
-        self.emit("tool.execution_start", data);
+    fn execution_starts(&self, caller: &Caller, args: &Json, mcp: Option<&McpTool>) {
+        let native = caller.native.as_ref();
+        let start = ExecutionStart {
+            tool_call_id: &caller.tool_call_id,
+            tool_name: &caller.tool_name,
+            arguments: args,
+            mcp_server_name: mcp.map(|mcp| mcp.server.as_str()),
+            mcp_tool_name: mcp.map(|mcp| mcp.tool.as_str()),
+            native_tool_name: native.map(|(name, _)| name.as_str()),
+            native_arguments: native.map(|(_, args)| args),
+        };
+        self.emit("tool.execution_start", EventData::written(&start));
     }
 
     /// The tools as `rpc.tools.getCurrentMetadata` describes them.
@@ -534,7 +536,7 @@ impl AgentTool {
 }
 
 /// Runs the hooks after a call.
-async fn digest(hooks: &Runner<'_>, caller: &Caller, args: &Value, result: ToolResult) -> Digest {
+async fn digest(hooks: &Runner<'_>, caller: &Caller, args: &Json, result: ToolResult) -> Digest {
     match result.result_type {
         ResultType::Success => {
             let chain = Post {

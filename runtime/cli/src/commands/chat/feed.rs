@@ -90,7 +90,7 @@ fn without_result(event: &Event) -> Event {
     }
     Event {
         kind: event.kind.clone(),
-        data: slim,
+        data: slim.into(),
         id: event.id.clone(),
         timestamp: event.timestamp.clone(),
         parent_id: event.parent_id.clone(),
@@ -107,7 +107,7 @@ mod tests {
     fn event(kind: &str, data: Value) -> Event {
         Event {
             kind: kind.to_owned(),
-            data,
+            data: data.into(),
             id: "1".to_owned(),
             timestamp: String::new(),
             parent_id: None,

@@ -187,7 +187,7 @@ mod tests {
     fn event(number: usize, text: &str) -> Event {
         Event {
             kind: "x".to_owned(),
-            data: json!({ "text": text }),
+            data: json!({ "text": text }).into(),
             id: number.to_string(),
             timestamp: String::new(),
             parent_id: None,

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::Map;
+use serde_json::Value;
 use tenon_host::events::Event;
 use tokio::sync::oneshot;
 
@@ -140,14 +142,7 @@ fn pieces(event: &Event) -> Box<dyn Iterator<Item = Cow<'_, Event>> + '_> {
     }
     let fields = event.data.as_object().into_iter().flatten();
     let others = fields.filter(|(name, _)| *name != DELTA);
-    let shell = Event {
-        kind: event.kind.clone(),
-        data: others.map(|(name, value)| (name.clone(), value.clone())).collect(),
-        id: event.id.clone(),
-        timestamp: event.timestamp.clone(),
-        parent_id: event.parent_id.clone(),
-        ephemeral: event.ephemeral,
-    };
+    let others: Map<_, _> = others.map(|(name, value)| (name.clone(), value.clone())).collect();
     let mut rest = text;
     Box::new(std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -155,9 +150,16 @@ fn pieces(event: &Event) -> Box<dyn Iterator<Item = Cow<'_, Event>> + '_> {
         }
         let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
         rest = more;
-        let mut event = shell.clone();
-        event.data[DELTA] = piece.into();
-        Some(Cow::Owned(event))
+        let mut data = others.clone();
+        data.insert(DELTA.to_owned(), piece.into());
+        Some(Cow::Owned(Event {
+            kind: event.kind.clone(),
+            data: Value::from(data).into(),
+            id: event.id.clone(),
+            timestamp: event.timestamp.clone(),
+            parent_id: event.parent_id.clone(),
+            ephemeral: event.ephemeral,
+        }))
     }))
 }
 
@@ -242,7 +244,6 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
     use serde_json::json;
 
     use super::*;
@@ -250,7 +251,7 @@ mod tests {
     fn event(kind: &str, data: Value) -> Event {
         Event {
             kind: kind.to_owned(),
-            data,
+            data: data.into(),
             id: "1".to_owned(),
             timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
             parent_id: None,
