@@ -42,7 +42,7 @@ impl fmt::Display for Scope {
 }
 
 /// An extension as it lies on disk.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Where it was found.
     pub scope: Scope,

@@ -55,7 +55,7 @@ pub struct Recorded {
 }
 
 /// Which events a subscriber wants.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     all: bool,
     kinds: HashSet<String>,

@@ -54,7 +54,7 @@ impl std::fmt::Display for Status {
 }
 
 /// Why an extension does not run: what happened, where, and what to do.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LoadError {
     /// What happened, and where.
     #[serde(flatten)]
@@ -116,7 +116,7 @@ impl LoadError {
 }
 
 /// What there is to know of an extension; the shape of `tenon ext list --json`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExtensionInfo {
     /// `scope:name`.
     pub id: String,
@@ -190,7 +190,7 @@ pub struct HookDeclaration {
 }
 
 /// A canvas as an extension declares it.
-#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CanvasDeclaration {
     /// Unique within the extension.
@@ -210,7 +210,7 @@ pub struct CanvasDeclaration {
 }
 
 /// Something that can be done with a canvas.
-#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CanvasAction {
     /// Unique within the canvas.
@@ -224,7 +224,7 @@ pub struct CanvasAction {
 }
 
 /// What an extension passes to `joinSession`.
-#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Registration {
     pub tools: Vec<SharedTool>,
@@ -270,7 +270,7 @@ impl ExtensionInfo {
     }
 
     /// Takes over what the extension registered.
-    pub fn register(&mut self, registration: &Registration) {
+    pub(crate) fn register(&mut self, registration: &Registration) {
         self.tools = registration.tools.clone();
         self.hooks = registration.hooks.clone();
         self.commands = registration.commands.clone();
@@ -279,7 +279,7 @@ impl ExtensionInfo {
     }
 
     /// It does not run, for this reason. What it had registered is gone.
-    pub fn fail(&mut self, status: Status, error: LoadError) {
+    pub(crate) fn fail(&mut self, status: Status, error: LoadError) {
         self.status = status;
         self.last_error = Some(error.clone());
         self.error = Some(error);

@@ -46,10 +46,15 @@ struct ZygoteConnector {
     program: PathBuf,
     /// Where the sockets of shared zygotes are.
     folder: Option<PathBuf>,
+    /// Held by whoever connects, which may take a while.
+    connecting: Mutex<()>,
     zygote: Mutex<Option<Arc<Zygote>>>,
     /// Why the last attempt to start one failed.
     refused: Mutex<Option<String>>,
 }
+
+/// Everything that takes time before an extension can be started.
+pub(crate) struct Prepared(Option<Arc<Zygote>>);
 
 /// An extension could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +81,7 @@ impl Isolates {
         Self(Arc::new(Where::There(ZygoteConnector {
             program,
             folder,
+            connecting: Mutex::default(),
             zygote: Mutex::default(),
             refused: Mutex::default(),
         })))
@@ -84,28 +90,26 @@ impl Isolates {
     /// The zygote and the processes that extensions of this session run in, if that is not this one.
     pub fn pids(&self) -> Vec<u32> {
         let Where::There(connector) = &*self.0 else { return Vec::new() };
-        let zygote = connector.zygote.lock().clone();
-        zygote.filter(|zygote| zygote.is_alive()).map_or_else(Vec::new, |zygote| zygote.pids())
+        connector
+            .last()
+            .filter(|zygote| zygote.is_alive())
+            .map_or_else(Vec::new, |zygote| zygote.pids())
     }
 
     /// Why no extension at all can be started; `None` if nothing is known that speaks against it.
     pub fn trouble(&self) -> Option<String> {
         let Where::There(connector) = &*self.0 else { return None };
         let refused = connector.refused.lock().clone();
-        let zygote = connector.zygote.lock().clone();
-        refused
-            .or_else(|| zygote.filter(|zygote| zygote.keeps_failing()).map(|it| it.how_it_died()))
+        let failing = || connector.last().filter(|zygote| zygote.keeps_failing());
+        refused.or_else(|| failing().map(|zygote| zygote.how_it_died()))
     }
 
     /// Tries whether a zygote can be started, and how long it takes until it answers.
     pub async fn probe(&self) -> Result<Duration, String> {
         let started = Instant::now();
-        let Where::There(connector) = &*self.0 else { return Ok(Duration::ZERO) };
-        let zygote = connector.zygote().map_err(|error| error.to_string())?;
-        match tokio::time::timeout(PROBE_DEADLINE, zygote.answers()).await {
-            Ok(true) => Ok(started.elapsed()),
-            Ok(false) => Err(zygote.how_it_died()),
-            Err(_) => Err(format!("it did not answer within {PROBE_DEADLINE:?}")),
+        match self.prepare().await.map_err(|StartError(why)| why)?.0 {
+            Some(zygote) => probe(&zygote, started).await,
+            None => Ok(Duration::ZERO),
         }
     }
 
@@ -118,44 +122,71 @@ impl Isolates {
         }
     }
 
-    /// Finds or starts the zygote, so that [`Isolates::start`] need not. Must be called inside a tokio runtime.
-    pub(crate) fn prepare(&self) -> Result<(), StartError> {
-        match &*self.0 {
-            Where::There(connector) => {
-                connector.zygote().map(drop).map_err(|error| StartError(error.to_string()))
-            }
-            Where::Nowhere | Where::Here(_) => Ok(()),
+    /// Finds or starts the zygote, if there has to be one. It may connect to a socket, fork and execute a program, none of which
+    /// is done in an async task or under a lock of others. Must be called inside a tokio runtime.
+    pub(crate) async fn prepare(&self) -> Result<Prepared, StartError> {
+        let Where::There(connector) = &*self.0 else { return Ok(Prepared(None)) };
+        if let Some(zygote) = connector.alive() {
+            return Ok(Prepared(Some(zygote)));
         }
+        let isolates = self.clone();
+        let connected = tokio::task::spawn_blocking(move || match &*isolates.0 {
+            Where::There(connector) => connector.connect().map(Some),
+            Where::Nowhere | Where::Here(_) => Ok(None),
+        });
+        let connected = connected.await.map_err(|error| StartError(error.to_string()))?;
+        connected.map(Prepared).map_err(|error| StartError(error.to_string()))
     }
 
-    /// Starts an extension. Its messages go to `receive`; the last is `Ended`. Must be called inside a tokio runtime.
+    /// Starts an extension, without waiting for anything. If the zygote has died since it was prepared, the extension ends
+    /// with it. Its messages go to `receive`; the last is `Ended`. Must be called inside a tokio runtime.
     pub(crate) fn start(
         &self,
+        prepared: Prepared,
         spec: LoadSpec,
         receive: impl Fn(FromIsolate) + Send + Sync + 'static,
     ) -> Result<Handle, StartError> {
-        let failed = |error: std::io::Error| StartError(error.to_string());
-        match &*self.0 {
-            Where::Nowhere => Err(StartError("the session was given no engine".to_owned())),
-            Where::Here(engine) => {
+        match (&*self.0, prepared) {
+            (Where::Here(engine), _) => {
                 engine.start(spec, Box::new(receive)).map(Handle::Here).map_err(StartError)
             }
-            Where::There(connector) => {
-                let zygote = connector.zygote().map_err(failed)?;
-                Remote::start(zygote, spec, receive).map(Handle::There).map_err(failed)
+            (Where::There(_), Prepared(Some(zygote))) => {
+                let started = Remote::start(zygote, spec, receive);
+                started.map(Handle::There).map_err(|error| StartError(error.to_string()))
+            }
+            (Where::Nowhere | Where::There(_), _) => {
+                Err(StartError("the session was given no engine".to_owned()))
             }
         }
     }
 }
 
+/// How long it takes, from `started` on, until a zygote answers.
+async fn probe(zygote: &Zygote, started: Instant) -> Result<Duration, String> {
+    match tokio::time::timeout(PROBE_DEADLINE, zygote.answers()).await {
+        Ok(true) => Ok(started.elapsed()),
+        Ok(false) => Err(zygote.how_it_died()),
+        Err(_) => Err(format!("it did not answer within {PROBE_DEADLINE:?}")),
+    }
+}
+
 impl ZygoteConnector {
-    /// The zygote; another if it has died.
-    fn zygote(&self) -> std::io::Result<Arc<Zygote>> {
-        let mut place = self.zygote.lock();
-        if let Some(zygote) = place.as_ref().filter(|zygote| zygote.is_alive()) {
-            return Ok(zygote.clone());
+    /// The last zygote there was. It may have died.
+    fn last(&self) -> Option<Arc<Zygote>> {
+        self.zygote.lock().clone()
+    }
+
+    fn alive(&self) -> Option<Arc<Zygote>> {
+        self.last().filter(|zygote| zygote.is_alive())
+    }
+
+    /// The zygote; another if it has died. This blocks.
+    fn connect(&self) -> std::io::Result<Arc<Zygote>> {
+        let _alone = self.connecting.lock();
+        if let Some(zygote) = self.alive() {
+            return Ok(zygote);
         }
-        let failed_boots = place.as_ref().map_or(0, |dead| dead.failed_boots());
+        let failed_boots = self.last().map_or(0, |dead| dead.failed_boots());
         let made = Zygote::connect(&self.program, self.folder.as_deref(), failed_boots);
         let refused = made
             .as_ref()
@@ -163,7 +194,7 @@ impl ZygoteConnector {
             .map(|error| format!("the zygote process cannot be started: {error}"));
         *self.refused.lock() = refused;
         let zygote = made?;
-        *place = Some(zygote.clone());
+        *self.zygote.lock() = Some(zygote.clone());
         Ok(zygote)
     }
 }

@@ -5,6 +5,7 @@ mod baseline;
 mod canvas;
 mod canvas_tools;
 mod command;
+mod effects;
 mod ending;
 mod files;
 mod generations;
@@ -304,16 +305,17 @@ impl Session {
             subagent_blocks: HashMap::new(),
             watch_problems: Vec::new(),
         };
+        let log_files = options.log_files.then(|| LogFiles::new(&options.home));
         let session = Self(Arc::new(Inner {
             config,
             places,
             id,
             folder,
             isolates: options.isolates.clone(),
-            log_files: options.log_files.then(|| LogFiles::new(&options.home)),
+            extensions: Extensions::new(log_files.clone()),
+            log_files,
             watcher: OnceLock::new(),
             rearming: AtomicBool::new(false),
-            extensions: Extensions::new(),
             bus: Bus::new(journal),
             queue: queue::Queue::default(),
             canvases: Mutex::default(),

@@ -12,7 +12,7 @@ use serde_json::json;
 use tenon_protocol::message::ScriptError;
 
 /// A tool as an extension declares it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDeclaration {
     /// Unique among all extensions.
@@ -53,7 +53,7 @@ impl ToolDeclaration {
 }
 
 /// A declaration that all who list the tool share: a clone copies nothing of it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(from = "ToolDeclaration")]
 pub struct SharedTool(Arc<ToolDeclaration>);
 

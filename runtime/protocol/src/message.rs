@@ -288,7 +288,7 @@ pub struct IsolateUsage {
 }
 
 /// What getting ready cost.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadyReport {
     /// Wall time from taking the extension on until ready, in microseconds.
     pub wall_us: u64,

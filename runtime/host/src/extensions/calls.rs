@@ -119,35 +119,32 @@ impl Extensions {
         kind: CallKind,
         payload: String,
     ) -> Result<Started, CallFailure> {
-        let mut state = self.lock();
-        state.next_call += 1;
-        let call = state.next_call;
-        let Some(load) = state.load(peer) else {
+        let mut state = self.state();
+        let call = state.table.next_call();
+        let Some(connection) = state.table.payload_mut(peer) else {
             drop(state);
             return Err(self.ended_call(peer));
         };
         // What happened before the call is heard of before the call.
-        let events = load.subscriber.take_batch(Urgency::BeforeCall);
+        let events = connection.subscriber.take_batch(Urgency::BeforeCall);
         let events = events.map(|batch| ToIsolate::Events { batch });
         let messages = events.into_iter().chain([ToIsolate::Call { call, kind, payload }]);
-        load.isolate.send_all(messages.collect()).map_err(|unsent| CallFailure::Unsent {
+        connection.isolate.send_all(messages.collect()).map_err(|unsent| CallFailure::Unsent {
             id: id_of(&peer.key),
             reason: unsent.to_string(),
         })?;
         let (sender, reply) = oneshot::channel();
-        load.calls.insert(call, sender);
-        let (promptness, incoming) = (load.promptness.clone(), load.isolate.incoming());
+        connection.calls.insert(call, sender);
+        let (promptness, incoming) = (connection.promptness.clone(), connection.isolate.incoming());
         Ok(Started { call, reply, promptness, incoming })
     }
 
     /// Takes a reply; whoever waits for it has it.
     pub fn reply(&self, peer: &Peer, call: CallId, reply: Reply) {
-        let (waiting, was_last) = {
-            let mut state = self.lock();
-            let Some(load) = state.load(peer) else { return };
-            let waiting = load.calls.remove(&call);
-            (waiting, load.serves.1.is_some() && !load.is_busy())
-        };
+        let (waiting, was_last) = self.update(|table| {
+            let waiting = table.payload_mut(peer).and_then(|it| it.calls.remove(&call));
+            (waiting, table.is_done(peer))
+        });
         if let Some(waiting) = waiting {
             // The caller may have given up.
             let _ = waiting.send(reply);
@@ -159,23 +156,23 @@ impl Extensions {
     }
 
     fn cancel(&self, peer: &Peer, call: CallId) {
-        let was_last = {
-            let mut state = self.lock();
-            let Some(load) = state.load(peer) else { return };
-            load.calls.remove(&call);
-            let reason = "the call was cancelled".into();
-            // One that takes nothing does not need to hear of it.
-            let _ = load.isolate.send(ToIsolate::Cancel { call, reason });
-            load.serves.1.is_some() && !load.is_busy()
-        };
+        let was_last = self.update(|table| {
+            if let Some(connection) = table.payload_mut(peer) {
+                connection.calls.remove(&call);
+                let reason = "the call was cancelled".into();
+                // One that takes nothing does not need to hear of it.
+                let _ = connection.isolate.send(ToIsolate::Cancel { call, reason });
+            }
+            table.is_done(peer)
+        });
         if was_last {
             self.announce();
         }
     }
 
     fn ended_call(&self, peer: &Peer) -> CallFailure {
-        let state = self.lock();
-        let error = state.map.get(&peer.key).and_then(|it| it.info.last_error.as_ref());
+        let table = self.lock();
+        let error = table.get(&peer.key).and_then(|it| it.info().last_error.as_ref());
         let reason = error.map(|error| {
             let what = &error.what;
             match (&what.file, what.line) {

@@ -122,7 +122,7 @@ impl Shared {
 
 impl Zygote {
     /// Finds the zygote that sessions like this one share, or starts one: `PROGRAM zygote`. Without a folder to meet in,
-    /// the zygote is this session's own. Must be called inside a tokio runtime.
+    /// the zygote is this session's own. This blocks. Must be called inside a tokio runtime.
     pub fn connect(
         program: &Path,
         folder: Option<&Path>,

@@ -16,7 +16,7 @@ use crate::extensions::Key;
 use crate::extensions::id_of;
 use crate::front::Front;
 use crate::front::OpenCanvas;
-use crate::registry::problems;
+use crate::schema::Schema;
 
 /// Something about a canvas did not work: a code an agent can act on, and words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -69,11 +69,11 @@ pub struct CanvasListing {
 impl Session {
     /// Every canvas that can be opened.
     pub fn canvases(&self) -> Vec<CanvasListing> {
-        let state = self.0.extensions.lock();
-        let loaded = state.map.values().filter(|extension| extension.is_loaded());
+        let table = self.0.extensions.lock();
+        let loaded = table.values().filter(|extension| extension.is_loaded());
         loaded
             .flat_map(|extension| {
-                let info = &extension.info;
+                let info = extension.info();
                 info.canvases.iter().map(|canvas| CanvasListing {
                     extension_id: info.id.clone(),
                     extension_name: info.name.clone(),
@@ -86,8 +86,8 @@ impl Session {
 
     /// Whether there is a canvas that can be opened.
     pub fn has_canvases(&self) -> bool {
-        let state = self.0.extensions.lock();
-        state.map.values().any(|it| it.is_loaded() && !it.info.canvases.is_empty())
+        let table = self.0.extensions.lock();
+        table.values().any(|it| it.is_loaded() && !it.info().canvases.is_empty())
     }
 
     /// The canvases that are open, oldest first.
@@ -328,11 +328,11 @@ fn as_json(open: &OpenCanvas) -> Value {
 
 /// Whether an input fits its schema. A schema that is none accepts everything.
 fn check_input(schema: Option<&Value>, input: Option<&Value>) -> Result<(), CanvasFault> {
-    let Some(validator) = schema.and_then(|schema| jsonschema::validator_for(schema).ok()) else {
+    let Some(schema) = schema.and_then(|schema| Schema::new(schema).ok()) else {
         return Ok(());
     };
     let nothing = json!({});
-    let problems = problems(&validator, input.unwrap_or(&nothing));
+    let problems = schema.problems(input.unwrap_or(&nothing));
     if problems.is_empty() {
         return Ok(());
     }

@@ -8,6 +8,7 @@ use tenon_protocol::message::LogLevel;
 use super::Session;
 use super::pending::Kind;
 use crate::extension::CommandDeclaration;
+use crate::extensions::Extension;
 
 /// A command could not be run, or failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -46,13 +47,13 @@ pub struct CommandListing {
 impl Session {
     /// Every command, by name.
     pub fn commands(&self) -> Vec<CommandListing> {
-        let state = self.0.extensions.lock();
-        let loaded = state.map.values().filter(|extension| extension.is_loaded());
+        let table = self.0.extensions.lock();
+        let loaded = table.values().filter(|extension| extension.is_loaded());
         let mut commands: Vec<_> = loaded
             .flat_map(|extension| {
-                extension.info.commands.iter().map(|command| CommandListing {
+                extension.info().commands.iter().map(|command| CommandListing {
                     command: command.clone(),
-                    extension_id: extension.info.id.clone(),
+                    extension_id: extension.info().id.clone(),
                 })
             })
             .collect();
@@ -62,14 +63,13 @@ impl Session {
 
     /// The command that a name means, also in other letters, and the id of its extension.
     fn command(&self, asked: &str) -> Option<(String, String)> {
-        let state = self.0.extensions.lock();
-        let loaded = state.map.values().filter(|extension| extension.is_loaded());
-        let all =
-            loaded.flat_map(|it| it.info.commands.iter().map(move |command| (&command.name, it)));
+        let table = self.0.extensions.lock();
+        let loaded = table.values().filter(|extension| extension.is_loaded()).map(Extension::info);
+        let all = loaded.flat_map(|it| it.commands.iter().map(move |command| (&command.name, it)));
         let meant = all.filter(|(name, _)| name.eq_ignore_ascii_case(asked));
         // The one of exactly that name, and else the first of those by name.
         let (name, owner) = meant.min_by_key(|(name, _)| (*name != asked, *name))?;
-        Some((name.clone(), owner.info.id.clone()))
+        Some((name.clone(), owner.id.clone()))
     }
 
     /// Runs a command, once, in the extension that owns it. Dropping the future cancels it.

@@ -6,8 +6,6 @@ use serde_json::json;
 use tenon_protocol::limits;
 
 use super::Session;
-use crate::extensions::Load;
-use crate::extensions::Peer;
 use crate::front::Context;
 use crate::hooks::lifecycle::SessionEnd;
 use crate::layout::FILES;
@@ -158,15 +156,7 @@ impl Session {
     /// Stops every load of every extension, all at once. Until an isolate has ended, its requests are
     /// answered.
     async fn stop_extensions(&self) {
-        let peers: Vec<Peer> = {
-            let mut state = self.0.extensions.lock();
-            let loads = state.map.iter_mut().flat_map(|(key, extension)| {
-                extension.record.plan += 1;
-                let peer = |load: &mut Load| Peer { key: key.clone(), generation: load.generation };
-                extension.loads_mut().map(peer).collect::<Vec<_>>()
-            });
-            loads.collect()
-        };
+        let peers = self.0.extensions.update(|table| table.all_end());
         let stopping = peers.into_iter().map(|peer| {
             let session = self.clone();
             self.0.runtime.spawn(async move { session.end_load(&peer).await })

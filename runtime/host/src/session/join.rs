@@ -1,7 +1,6 @@
 //! Joining: an extension registers what it offers.
 
 use std::collections::BTreeMap;
-use std::collections::HashSet;
 
 use serde_json::Value;
 use serde_json::json;
@@ -16,13 +15,12 @@ use crate::approvals::Approvals;
 use crate::approvals::identity;
 use crate::environment;
 use crate::extension::Registration;
-use crate::extension::Status;
+use crate::extensions::Effects;
 use crate::extensions::Key;
 use crate::extensions::Peer;
-use crate::extensions::Slot;
-use crate::extensions::State;
 use crate::extensions::id_of;
 use crate::layout::FILES;
+use crate::lifecycle::CheckedOffers;
 
 impl Session {
     /// Answers `session.join`, at once or after the person was asked.
@@ -94,9 +92,8 @@ impl Session {
     }
 
     fn hold_start(&self, peer: &Peer, held: bool) {
-        let mut state = self.0.extensions.lock();
-        if let Some(load) = state.load(peer) {
-            load.isolate.hold_start(held);
+        if let Some(load) = self.0.extensions.lock().load(peer) {
+            load.payload().isolate.hold_start(held);
         }
     }
 
@@ -118,44 +115,12 @@ impl Session {
         environment: &BTreeMap<String, String>,
     ) -> Result<Value, String> {
         let built_in = self.0.options.agent.as_ref().map(|agent| agent.built_in_tools());
-        let rejoined = {
-            let mut state = self.0.extensions.lock();
-            check_built_in(&registration, &built_in.unwrap_or_default())?;
-            let gone = "the extension is not loaded any more";
-            let (_, slot) = state.of(peer).ok_or(gone)?;
-            let leaving = state.leaving(&peer.key);
-            check_commands(&state, &peer.key, &registration, &leaving)?;
-            let State { map, registry, .. } = &mut *state;
-            let extension = map.get_mut(&peer.key).ok_or(gone)?;
-            let info = &extension.info;
-            let serves = slot == Slot::Current;
-            // One that is to replace another takes over the names when it does; that they are free is
-            // checked now as well, so that joinSession says it.
-            let warnings = if serves {
-                registry.register(&info.id, &info.path, &registration.tools, &HashSet::new())?
-            } else {
-                registry.check(&info.id, &info.path, &registration.tools, &leaving)?;
-                Vec::new()
-            };
-            for text in warnings {
-                extension.note(LogLevel::Warning, text);
-            }
-            if serves {
-                extension.info.register(&registration);
-                extension.had = registration.tools.iter().map(|tool| tool.name.clone()).collect();
-            }
-            let rejoined = serves && extension.info.status == Status::Running;
-            let load = extension.loads_mut().find(|load| load.generation == peer.generation);
-            let load = load.ok_or(gone)?;
-            load.subscribe(serves, |filter| {
-                registration.subscribe.iter().for_each(|kind| filter.add(kind));
-            });
-            load.offers = registration;
-            rejoined
-        };
-        if rejoined {
-            self.announce_offers();
-        }
+        check_built_in(&registration, &built_in.unwrap_or_default())?;
+        let offers = CheckedOffers::new(registration);
+        self.change_with(|table| match table.joined(peer, offers) {
+            Ok(effects) => (Ok(()), effects),
+            Err(refusal) => (Err(refusal.to_string()), Effects::new()),
+        })?;
         let workspace = std::fs::create_dir_all(self.folder().join(FILES))
             .is_ok()
             .then(|| self.folder().to_owned());
@@ -178,35 +143,6 @@ fn check_built_in(registration: &Registration, agent: &[String]) -> Result<(), S
                 "the tool \"{}\" has the name of a built-in tool; set overridesBuiltInTool: true if \
                  it is meant to replace it",
                 tool.name
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn check_commands(
-    state: &State,
-    key: &Key,
-    registration: &Registration,
-    leaving: &HashSet<String>,
-) -> Result<(), String> {
-    let newcomer = state.map.get(key).map_or(&key.2, |extension| &extension.info.path);
-    for command in &registration.commands {
-        let owner = state.map.iter().find(|(other, extension)| {
-            *other != key
-                && !leaving.contains(&extension.info.id)
-                && extension.is_loaded()
-                && extension.info.commands.iter().any(|taken| taken.name == command.name)
-        });
-        if let Some((_, owner)) = owner {
-            return Err(format!(
-                "the command /{} is already taken by {} ({}) and refused to {}:{} ({})",
-                command.name,
-                owner.info.id,
-                owner.info.path.display(),
-                key.0,
-                key.1,
-                newcomer.display(),
             ));
         }
     }

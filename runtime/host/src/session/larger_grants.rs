@@ -130,8 +130,8 @@ impl Session {
             match State::of(&found.folder) {
                 Ok(state) => {
                     let outside = {
-                        let state = self.0.extensions.lock();
-                        state.map.get(&other).map(|it| it.outside.clone()).unwrap_or_default()
+                        let table = self.0.extensions.lock();
+                        table.get(&other).map(|it| it.outside().clone()).unwrap_or_default()
                     };
                     let content = Content { folder: state.text, outside };
                     self.larger_grants().accepted.insert(other, content);
@@ -215,7 +215,7 @@ impl Session {
             let found = session.find_all().into_iter().find(|found| key_of(found) == key);
             // If nothing keeps it from running, the file has changed once more, and what watches files sees to it.
             if let Some(found) = found.filter(|found| session.obstacle_status(found).is_some()) {
-                session.add(&found);
+                session.add(&found).await;
             }
         });
     }

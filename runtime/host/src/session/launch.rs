@@ -25,14 +25,18 @@ use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;
 use crate::extension::hash;
+use crate::extensions::Connection;
+use crate::extensions::Effects;
 use crate::extensions::Extension;
 use crate::extensions::Key;
-use crate::extensions::Load;
 use crate::extensions::Peer;
-use crate::extensions::State;
+use crate::extensions::Table;
 use crate::grants::GrantFolders;
+use crate::isolates::Prepared;
+use crate::isolates::StartError;
 use crate::layout::FILES;
 use crate::layout::SOCKETS;
+use crate::lifecycle::Obstructed;
 use crate::limits::Limits;
 use crate::private_socket;
 use crate::switches::Switches;
@@ -62,58 +66,55 @@ pub(super) fn key_of(found: &Found) -> Key {
 impl Session {
     /// Lists an extension that was found and, if nothing speaks against it, starts it; beside the load that
     /// serves, if there is one.
-    pub(super) fn add(&self, found: &Found) {
+    pub(super) async fn add(&self, found: &Found) {
         let key = key_of(found);
-        let obstacle = self.obstacle(found);
-        let serves = self.list_extension(found);
-        if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
-            extension.hold(obstacle.as_ref().and_then(|obstacle| obstacle.held.clone()));
-        }
-        if let Some(Obstacle { status, error, review, held }) = obstacle {
-            let why = error.what.message.clone();
-            if serves && held.is_some() {
-                if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
-                    extension.blame(error);
+        match (self.obstacle(found), &found.entry) {
+            (Some(Obstacle { status, error, review, held }), _) => {
+                let why = error.what.message.clone();
+                let files = entry_files(found);
+                self.list_extension(found);
+                self.change(|table| table.blocked(&key, Obstructed { status, error, held }, files));
+                if let Some(hash) = review {
+                    self.ask_for_review(&key, hash, &why);
                 }
-            } else if serves {
-                self.retire(&key, Some((status, error)));
-            } else if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
-                extension.files = entry_files(found);
-                extension.info.fail(status, error);
             }
-            if let Some(hash) = review {
-                self.ask_for_review(&key, hash, &why);
+            (None, Ok(entry)) => {
+                // Before it is listed as starting: whoever waits here may go away.
+                let prepared = self.0.isolates.prepare().await;
+                self.list_extension(found);
+                self.start(&key, entry.clone(), prepared);
             }
-        } else if let Ok(entry) = &found.entry {
-            self.start(&key, entry.clone());
+            // An entry that cannot be used is an obstacle.
+            (None, Err(_)) => {}
         }
         self.0.extensions.announce();
     }
 
-    /// Lists an extension that was found; true if a load of it serves.
-    pub(super) fn list_extension(&self, found: &Found) -> bool {
+    /// Lists an extension that was found.
+    fn list_extension(&self, found: &Found) {
         let config = self.0.config.of(&found.id(), &found.name);
         let mut fresh = ExtensionInfo::new(found);
         fresh.limits = Limits::configured(&config);
-        let log_files = self.0.log_files.clone();
-        fresh.log_file =
-            log_files.as_ref().map(|files| files.file_for(found.scope, &found.name, &found.folder));
-        let mut state = self.0.extensions.lock();
-        let extension = state.map.entry(key_of(found)).or_insert_with(|| {
-            let mut extension = Extension::new(fresh.clone(), found.clone());
-            extension.log_files = log_files;
-            extension
-        });
-        extension.found = found.clone();
-        extension.record.plan += 1;
-        extension.record.returns = None;
-        if !extension.is_loaded() {
-            let before = std::mem::replace(&mut extension.info, fresh);
-            extension.info.generation = before.generation;
-            extension.info.last_error = before.last_error;
-            extension.info.failures = before.failures;
+        fresh.log_file = self
+            .0
+            .log_files
+            .as_ref()
+            .map(|files| files.file_for(found.scope, &found.name, &found.folder));
+        self.0.extensions.update(|table| table.discovered(&key_of(found), found, fresh));
+    }
+
+    /// Loads one extension that was found elsewhere, on trial, and waits until it runs or has failed.
+    pub(super) async fn add_for_trial(&self, found: &Found) {
+        let key = key_of(found);
+        let prepared = self.0.isolates.prepare().await;
+        self.list_extension(found);
+        match &found.entry {
+            Ok(entry) => self.start(&key, entry.clone(), prepared),
+            Err(reason) => {
+                self.change(|table| table.not_started(&key, LoadError::new(reason, None)));
+            }
         }
-        extension.is_loaded()
+        self.0.extensions.settled().await;
     }
 
     /// The status of an extension that must not be started.
@@ -132,11 +133,10 @@ impl Session {
     /// Whether an extension runs as far as others of its name are concerned: it serves, or nothing keeps it from being started
     /// but what the person switched.
     pub(super) fn takes_its_name(&self, found: &Found) -> bool {
-        let state = self.0.extensions.lock();
-        if state.map.get(&key_of(found)).is_some_and(Extension::is_loaded) {
+        let serves = self.0.extensions.lock().current(&key_of(found)).is_some();
+        if serves {
             return true;
         }
-        drop(state);
         let obstacle = self.obstacle_of_its_own(found);
         obstacle.is_none_or(|obstacle| obstacle.status != Status::Untrusted)
     }
@@ -191,8 +191,8 @@ impl Session {
     /// Whether an extension that must not run has a content that nobody was asked about.
     pub(super) fn is_to_be_asked(&self, found: &Found) -> bool {
         let review = self.obstacle(found).and_then(|obstacle| obstacle.review);
-        let state = self.0.extensions.lock();
-        let asked = state.map.get(&key_of(found)).and_then(|extension| extension.asked.as_ref());
+        let table = self.0.extensions.lock();
+        let asked = table.get(&key_of(found)).and_then(Extension::asked);
         self.0.options.front.is_some() && review.is_some() && review.as_ref() != asked
     }
 
@@ -201,13 +201,8 @@ impl Session {
         if self.0.options.front.is_none() {
             return;
         }
-        {
-            let mut state = self.0.extensions.lock();
-            let Some(extension) = state.map.get_mut(key) else { return };
-            if extension.asked.as_ref() == Some(&hash) {
-                return;
-            }
-            extension.asked = Some(hash.clone());
+        if !self.0.extensions.update(|table| table.asked(key, &hash)) {
+            return;
         }
         // A question about what was in it before is taken back.
         self.0.extensions.announce();
@@ -220,9 +215,8 @@ impl Session {
                 "path": key.2,
                 "hash": hash,
             });
-            let is_stale = |state: &mut State| {
-                state.map.get(&key).is_none_or(|it| it.asked.as_ref() != Some(&hash))
-            };
+            let is_stale =
+                |table: &Table| table.get(&key).and_then(Extension::asked) != Some(&hash);
             let decision = tokio::select! {
                 decision = session.ask_person_for_permission(&request) => decision,
                 () = session.0.extensions.until(is_stale) => return,
@@ -242,74 +236,52 @@ impl Session {
     }
 
     /// Starts a load of an extension: beside the one that serves, or as the one that serves.
-    pub(super) fn start(&self, key: &Key, entry: PathBuf) {
+    fn start(&self, key: &Key, entry: PathBuf, prepared: Result<Prepared, StartError>) {
         let mut spec = self.load_spec(key, entry);
         let config = self.0.config.of(&spec.id, &key.1);
         if let Err(error) = self.before_start(key, &config) {
             let error = LoadError::new(format!("it is restricted, and {error}"), None);
-            if let Some(extension) = self.0.extensions.lock().map.get_mut(key) {
-                if extension.is_loaded() {
-                    extension.blame(error);
-                } else {
-                    extension.info.fail(Status::Failed, error);
-                }
-            }
-            return;
+            return self.change(|table| table.not_started(key, error));
         }
         spec.outside.suspicion = self.suspicion(key, &config);
-        let (generation, overtaken) = {
-            let mut state = self.0.extensions.lock();
-            let Some(extension) = state.map.get_mut(key) else { return };
-            extension.files = entry_files(&extension.found);
-            extension.outside.clear();
-            extension.record.returns = None;
-            // A load that was on its way has been overtaken.
-            (extension.record.next_generation(), extension.next.take())
-        };
-        if let Some(overtaken) = overtaken {
-            self.0.bus.remove(&overtaken.subscriber);
-        }
-        let peer = Peer { key: key.clone(), generation };
+        let files = read_entry(&spec.entry);
+        let hash = files.values().next().filter(|hash| !hash.is_empty()).cloned();
+        let begun = self.change_with(|table| match table.begin(key, files) {
+            Some((peer, effects)) => (Some(peer), effects),
+            None => (None, Effects::new()),
+        });
+        let Some(peer) = begun else { return };
         let subscriber = self.connect_events(&peer, &spec.id);
-        let hash = std::fs::read(&spec.entry).ok().map(|source| hash(&source));
         // Messages are taken in the order they are sent. A session that was dropped is not kept alive by
         // its extensions.
-        let session = Arc::downgrade(&self.0);
+        let (session, speaker) = (Arc::downgrade(&self.0), peer.clone());
         let receive = move |message| {
             if let Some(inner) = session.upgrade() {
-                Self(inner).receive(&peer, message);
+                Self(inner).receive(&speaker, message);
             }
         };
-        // Starting a zygote takes milliseconds, in which nobody must wait for the lock below.
-        let prepared = self.0.isolates.prepare();
+        let isolates = &self.0.isolates;
         // The isolate may speak before it is listed; the lock makes it wait until it is.
-        let mut state = self.0.extensions.lock();
-        let epoch = state.epoch;
-        let Some(extension) = state.map.get_mut(key) else { return };
-        let isolate = match prepared.and_then(|()| self.0.isolates.start(spec, receive)) {
-            Ok(isolate) => isolate,
-            Err(error) => {
-                let error = LoadError::new(error.to_string(), None);
-                if extension.is_loaded() {
-                    extension.blame(error);
-                } else {
-                    extension.info.fail(Status::Failed, error);
-                }
-                drop(state);
-                return self.0.bus.remove(&subscriber);
+        let unwanted = self.change_with(|table| {
+            if !table.is_begun(&peer) {
+                return (Some(subscriber), Effects::new());
             }
-        };
-        extension.mark(&format!("starting generation {generation}"));
-        let mut load = Load::new(generation, isolate, subscriber, hash);
-        if extension.is_loaded() {
-            extension.next = Some(load);
-        } else {
-            load.serves = (epoch, None);
-            extension.info.status = Status::Starting;
-            extension.info.generation = generation;
-            extension.info.hash = load.hash.clone();
-            extension.info.pid = None;
-            extension.current = Some(load);
+            match prepared.and_then(|prepared| isolates.start(prepared, spec, receive)) {
+                Ok(isolate) => {
+                    let connection = Connection::new(isolate, subscriber);
+                    match table.attach(&peer, hash, connection) {
+                        Ok(effects) => (None, effects),
+                        Err(unwanted) => (Some(unwanted.subscriber), Effects::new()),
+                    }
+                }
+                Err(error) => {
+                    let error = LoadError::new(error.to_string(), None);
+                    (Some(subscriber), table.not_started(key, error))
+                }
+            }
+        });
+        if let Some(subscriber) = unwanted {
+            self.0.bus.remove(&subscriber);
         }
     }
 
@@ -319,12 +291,12 @@ impl Session {
         // Under the lock, so that no call overtakes the events before it.
         let deliver = move |subscriber: &Subscriber| {
             let Some(inner) = session.upgrade() else { return };
-            let mut state = inner.extensions.lock();
-            if let Some(load) = state.load(&peer)
+            let table = inner.extensions.lock();
+            if let Some(load) = table.load(&peer)
                 && let Some(batch) = subscriber.take_batch(Urgency::WhenIdle)
             {
                 // One that takes nothing more has its own queue full; the bus counts what it misses.
-                let _ = load.isolate.send(ToIsolate::Events { batch });
+                let _ = load.payload().isolate.send(ToIsolate::Events { batch });
             }
         };
         self.0.bus.subscribe_batches(id, deliver)
@@ -409,7 +381,11 @@ impl Session {
 /// The entry file, until the isolate says what else it has read.
 fn entry_files(found: &Found) -> BTreeMap<PathBuf, String> {
     let Ok(entry) = &found.entry else { return BTreeMap::new() };
-    let path = std::fs::canonicalize(entry).unwrap_or_else(|_| entry.clone());
-    let hash = std::fs::read(&path).map(|source| hash(&source)).unwrap_or_default();
-    BTreeMap::from([(path, hash)])
+    read_entry(&std::fs::canonicalize(entry).unwrap_or_else(|_| entry.clone()))
+}
+
+/// An entry file with the hash of what is in it; nothing if it cannot be read.
+fn read_entry(path: &Path) -> BTreeMap<PathBuf, String> {
+    let hash = std::fs::read(path).map(|source| hash(&source)).unwrap_or_default();
+    BTreeMap::from([(path.to_owned(), hash)])
 }

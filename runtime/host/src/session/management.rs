@@ -18,10 +18,10 @@ use crate::extension::ExtensionInfo;
 use crate::extension::LoadError;
 use crate::extension::Status;
 use crate::extensions::CallFailure;
-use crate::extensions::Extensions;
 use crate::extensions::Key;
 use crate::extensions::Peer;
 use crate::isolates;
+use crate::lifecycle::Stays;
 use crate::manage::CheckReport;
 use crate::manage::ExtensionUsage;
 use crate::manage::ManageError;
@@ -53,10 +53,10 @@ impl Session {
     pub async fn enable(&self, name_or_id: &str) -> Result<ExtensionInfo, ManageError> {
         let (key, _) = self.only_one(name_or_id)?;
         Switches::of(&self.0.options.home).switch_on(&key.2)?;
-        if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
-            extension.record.forgive();
-            extension.info.failures = 0;
-        }
+        self.0.extensions.update(|table| {
+            table.forgive(&key);
+            table.forget_failures(&key);
+        });
         self.refresh().await;
         self.now(&key)
     }
@@ -68,36 +68,36 @@ impl Session {
         let (key, info) = self.only_one(name_or_id)?;
         Switches::of(&self.0.options.home).switch_off(&key.2, why)?;
         let hint = format!("`tenon ext enable {}` lets it run again", info.name);
-        self.retire(&key, Some((Status::Disabled, LoadError::new(why, hint))));
+        self.retire(&key, Stays::Listed(Status::Disabled, LoadError::new(why, hint)));
         self.now(&key)
     }
 
     fn now(&self, key: &Key) -> Result<ExtensionInfo, ManageError> {
-        let state = self.0.extensions.lock();
+        let table = self.0.extensions.lock();
         let gone = || ManageError::NotHere {
             id: crate::extensions::id_of(key),
             why: "it is gone".to_owned(),
         };
-        state.map.get(key).map(|extension| extension.info.clone()).ok_or_else(gone)
+        table.get(key).map(|extension| extension.info().clone()).ok_or_else(gone)
     }
 
     /// The one extension of that name or id.
     fn only_one(&self, name_or_id: &str) -> Result<(Key, ExtensionInfo), ManageError> {
-        let state = self.0.extensions.lock();
-        let mut matching = state.map.iter().filter(|(_, extension)| {
-            extension.info.name == name_or_id || extension.info.id == name_or_id
+        let table = self.0.extensions.lock();
+        let mut matching = table.iter().filter(|(_, extension)| {
+            extension.info().name == name_or_id || extension.info().id == name_or_id
         });
         match (matching.next(), matching.next()) {
-            (Some((key, extension)), None) => Ok((key.clone(), extension.info.clone())),
+            (Some((key, extension)), None) => Ok((key.clone(), extension.info().clone())),
             (None, _) => Err(ManageError::Unknown {
                 name: name_or_id.to_owned(),
-                available: state.map.values().map(|it| it.info.id.clone()).collect(),
+                available: table.values().map(|it| it.info().id.clone()).collect(),
             }),
             (Some(first), Some(second)) => {
                 let ids = [first, second].into_iter().chain(matching);
                 Err(ManageError::Ambiguous {
                     name: name_or_id.to_owned(),
-                    ids: ids.map(|(_, extension)| extension.info.id.clone()).collect(),
+                    ids: ids.map(|(_, extension)| extension.info().id.clone()).collect(),
                 })
             }
         }
@@ -123,9 +123,9 @@ impl Session {
     /// What each extension uses, and how it fares.
     pub async fn usage(&self) -> Vec<ExtensionUsage> {
         let (mut all, measured): (Vec<_>, Vec<_>) = {
-            let state = self.0.extensions.lock();
+            let table = self.0.extensions.lock();
             let describe = |extension: &crate::extensions::Extension| {
-                let (info, record) = (&extension.info, &extension.record);
+                let (info, record) = (extension.info(), extension.record());
                 let usage = ExtensionUsage {
                     id: info.id.clone(),
                     status: info.status,
@@ -134,14 +134,14 @@ impl Session {
                     cpu_us: 0,
                     heap_bytes: 0,
                     buffer_bytes: 0,
-                    calls: record.calls,
-                    errors: record.errors,
-                    last_latency_us: record.last_latency.map(|took| took.as_micros() as u64),
-                    restarts: record.restarts,
+                    calls: record.calls(),
+                    errors: record.errors(),
+                    last_latency_us: record.last_latency().map(|took| took.as_micros() as u64),
+                    restarts: record.restarts(),
                 };
-                (usage, extension.current.as_ref().map(|load| load.isolate.gauge()))
+                (usage, extension.current().map(|load| load.payload().isolate.gauge()))
             };
-            state.map.values().map(describe).unzip()
+            table.values().map(describe).unzip()
         };
         let gauges: Vec<(usize, _)> = measured
             .into_iter()
@@ -207,13 +207,4 @@ impl Session {
 fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     real(one) == real(other)
-}
-
-impl Extensions {
-    /// Counts a call that has ended.
-    pub fn count(&self, key: &Key, took: Duration, failed: bool) {
-        if let Some(extension) = self.lock().map.get_mut(key) {
-            extension.record.called(took, failed);
-        }
-    }
 }

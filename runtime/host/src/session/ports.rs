@@ -2,17 +2,8 @@
 
 use std::collections::HashSet;
 
-/// The port that an error says is taken: `listen EADDRINUSE: address already in use 127.0.0.1:3000`.
-pub fn wanted(message: &str) -> Option<u16> {
-    let taken = ["EADDRINUSE", "AddrInUse", "ddress already in use"];
-    if !taken.iter().any(|sign| message.contains(sign)) {
-        return None;
-    }
-    let words = message.split_whitespace().rev();
-    words.filter_map(|word| word.rsplit_once(':')?.1.parse().ok()).find(|&port| port > 0)
-}
-
-/// Whether a process listens on a TCP port. Where the system does not say, nobody does.
+/// Whether a process listens on a TCP port. Where the system does not say, nobody does. It reads all of the process's
+/// descriptors, so it is not to be done under a lock or in an async task.
 pub fn listens(pid: u32, port: u16) -> bool {
     let sockets: HashSet<String> = ["tcp", "tcp6"]
         .iter()
@@ -40,14 +31,6 @@ fn listeners(table: &str, port: u16) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_port_is_read_from_the_error() {
-        let message = "Error: listen EADDRINUSE: address already in use 127.0.0.1:3000";
-        assert_eq!(wanted(message), Some(3000));
-        assert_eq!(wanted("AddrInUse: Address already in use (os error 98)"), None);
-        assert_eq!(wanted("TypeError: x:3000"), None);
-    }
 
     #[test]
     fn a_listener_is_found_while_it_listens() {

@@ -15,7 +15,6 @@ use tenon_protocol::message::LogLevel;
 
 use super::Loading;
 use super::Session;
-use super::generations::Plan;
 use super::launch::key_of;
 use crate::config::Watch;
 use crate::discovery;
@@ -26,7 +25,10 @@ use crate::extension::hash;
 use crate::extensions::Extension;
 use crate::extensions::Key;
 use crate::extensions::Peer;
-use crate::extensions::State;
+use crate::extensions::Table;
+use crate::lifecycle::Load;
+use crate::lifecycle::Stage;
+use crate::lifecycle::Stays;
 use crate::manage::ReloadReport;
 use crate::watch::Mode;
 use crate::watch::Watcher;
@@ -66,7 +68,7 @@ impl Session {
             }
             self.settle_baselines();
             for found in self.find_all() {
-                self.add(&found);
+                self.add(&found).await;
             }
             if self.0.options.watch {
                 self.begin_watching();
@@ -99,11 +101,12 @@ impl Session {
         let loading = Loading::new(self);
         let started = {
             let _alone = self.0.lifecycle.lock().await;
-            if self.facts().ended { Vec::new() } else { self.start_again(which, &mut report) }
+            let ended = self.facts().ended;
+            if ended { Vec::new() } else { self.start_again(which, &mut report).await }
         };
         // Others can be started while we wait: one that hangs must not keep its own correction waiting.
-        let ready = |state: &mut State| {
-            let starts = |key: &Key| state.map.get(key).is_some_and(Extension::is_starting);
+        let ready = |table: &Table| {
+            let starts = |key: &Key| table.get(key).is_some_and(Extension::is_starting);
             !started.iter().any(starts)
         };
         let all_ready = async {
@@ -119,31 +122,29 @@ impl Session {
             all_ready.await;
         }
         report.extensions = self.list();
-        let state = self.0.extensions.lock();
+        let table = self.0.extensions.lock();
         for key in &started {
-            if let Some(extension) = state.map.get(key).filter(|it| it.info.error.is_some()) {
-                report.failed.push(extension.info.id.clone());
+            if let Some(extension) = table.get(key).filter(|it| it.info().error.is_some()) {
+                report.failed.push(extension.info().id.clone());
             }
         }
-        drop(state);
+        drop(table);
         self.watch_files();
         report
     }
 
     /// Starts what is to be loaded again, and takes away what is gone.
-    fn start_again(&self, which: Which, report: &mut ReloadReport) -> Vec<Key> {
+    async fn start_again(&self, which: Which, report: &mut ReloadReport) -> Vec<Key> {
         let found = self.find_all();
         let keys: BTreeSet<Key> = found.iter().map(key_of).collect();
         let gone: Vec<Key> = {
-            let state = self.0.extensions.lock();
-            let gone = state.map.iter().filter(|(key, extension)| {
-                !keys.contains(*key) && extension.info.status != Status::Draining
-            });
-            gone.map(|(key, _)| key.clone()).collect()
+            let table = self.0.extensions.lock();
+            let gone = |(key, it): &(&Key, &Extension)| !keys.contains(*key) && !it.leaves();
+            table.iter().filter(gone).map(|(key, _)| key.clone()).collect()
         };
         for key in gone {
             report.removed.push(crate::extensions::id_of(&key));
-            self.retire(&key, None);
+            self.retire(&key, Stays::No);
         }
         let mut started = Vec::new();
         for found in &found {
@@ -161,23 +162,22 @@ impl Session {
                     continue;
                 }
             }
-            if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
-                extension.record.forgive();
-                // What was changed and did not load has not been loaded yet.
-                extension.changed |= change != Change::None;
-            }
-            self.give_up_start(&key);
-            self.add(found);
+            self.change(|table| {
+                table.forgive(&key);
+                if change != Change::None {
+                    table.changed(&key);
+                }
+                table.give_up_start(&key)
+            });
+            self.add(found).await;
             let kind = match change {
                 _ if self.is_held(&key) => &mut report.waiting,
                 Change::New => &mut report.added,
                 _ => &mut report.reloaded,
             };
             kind.push(found.id());
-            if let Some(extension) = self.0.extensions.lock().map.get_mut(&key) {
-                // The load before may have ended since it was forgiven.
-                extension.record.failures = 0;
-            }
+            // The load before may have ended since it was forgiven.
+            self.0.extensions.update(|table| table.start_afresh(&key));
             if self.obstacle_status(found).is_none() {
                 started.push(key);
             }
@@ -187,7 +187,7 @@ impl Session {
 
     /// Whether what is on disk of an extension waits for the person's approval.
     fn is_held(&self, key: &Key) -> bool {
-        self.0.extensions.lock().map.get(key).is_some_and(|extension| extension.held.is_some())
+        self.0.extensions.lock().get(key).is_some_and(|extension| extension.held().is_some())
     }
 
     /// What has become of an extension since it was last looked at.
@@ -197,16 +197,17 @@ impl Session {
             None => (None, None),
         };
         let (files, before, was_held, serves) = {
-            let state = self.0.extensions.lock();
-            let known = state.map.get(&key_of(found));
-            let Some(extension) = known.filter(|it| it.info.status != Status::Draining) else {
+            let table = self.0.extensions.lock();
+            let known = table.get(&key_of(found));
+            let Some(extension) = known.filter(|it| !it.leaves()) else {
                 return Change::New;
             };
-            let before = (extension.info.status, extension.record.is_given_up());
-            if extension.found.entry != found.entry {
+            let before = (extension.info().status, extension.record().is_given_up());
+            if extension.found().entry != found.entry {
                 return Change::Content;
             }
-            (extension.files.clone(), before, extension.held.clone(), extension.is_loaded())
+            let was_held = extension.held().cloned();
+            (extension.files().clone(), before, was_held, extension.is_loaded())
         };
         match (&holds, &was_held) {
             (Some(now), Some(before)) if now == before => return Change::StillBlocked,
@@ -228,19 +229,6 @@ impl Session {
         if files_changed(&files) { Change::Content } else { Change::None }
     }
 
-    /// A first load that has not joined yet is not worth waiting for once its files have changed.
-    fn give_up_start(&self, key: &Key) {
-        let peer = {
-            let state = self.0.extensions.lock();
-            let current = state.map.get(key).and_then(|extension| extension.current.as_ref());
-            let starts = current.filter(|load| load.ready_at.is_none());
-            starts.map(|load| Peer { key: key.clone(), generation: load.generation })
-        };
-        if let Some(peer) = peer {
-            self.forget(&peer);
-        }
-    }
-
     pub(super) fn find_all(&self) -> Vec<Found> {
         discovery::find_where(&self.0.places, &|found| self.takes_its_name(found))
     }
@@ -253,125 +241,100 @@ impl Session {
         }
     }
 
-    /// Does what is to be done after an isolate has ended.
-    pub(super) fn carry_out(&self, key: &Key, plan: Plan) {
-        let (pause, number) = match plan {
-            Plan::Nothing => return,
-            Plan::Restart(pause, number) => (pause, number),
-            Plan::MakeRoom { port, number } => return self.plan_to_make_room(key, port, number),
-        };
-        let (session, key) = (self.downgrade(), key.clone());
+    /// Starts an extension again after a pause.
+    pub(super) fn restart_after(&self, pause: Duration, key: Key, plan: u64) {
+        let session = self.downgrade();
         self.0.runtime.spawn(async move {
             tokio::time::sleep(pause).await;
             let Some(session) = session.upgrade() else { return };
-            session.restart(&key, number).await;
+            session.restart(&key, plan).await;
         });
     }
 
-    fn plan_to_make_room(&self, key: &Key, port: u16, number: u64) {
-        let (session, key) = (self.clone(), key.clone());
+    /// Ends the load that serves, if it has the port that the next one wants.
+    pub(super) fn make_room_for_next(&self, key: Key, port: u16, plan: u64) {
+        let session = self.clone();
         self.0.runtime.spawn(async move {
             tokio::select! {
-                () = session.make_room(&key, port, number) => {}
+                () = session.make_room(&key, port, plan) => {}
                 () = session.ending() => {}
             }
         });
     }
 
     /// Starts an extension again, unless something else has happened to it meanwhile.
-    async fn restart(&self, key: &Key, number: u64) {
+    async fn restart(&self, key: &Key, plan: u64) {
         // A reload that is under way has its own idea of what to start.
         let _alone = self.0.lifecycle.lock().await;
         if self.facts().ended {
             return;
         }
         let found = {
-            let state = self.0.extensions.lock();
-            let Some(extension) = state.map.get(key) else { return };
-            if extension.record.plan != number || extension.is_loaded() {
-                return;
-            }
-            extension.found.clone()
+            let table = self.0.extensions.lock();
+            let planned = table.get(key).filter(|it| it.record().plan() == plan && !it.is_loaded());
+            planned.map(|extension| extension.found().clone())
         };
         // What speaks against it now may not have when it was first started.
-        self.add(&found);
+        if let Some(found) = found {
+            self.add(&found).await;
+        }
     }
 
     /// Ends the load that serves, so that its port is free, and tries the newest again; unless the port is
     /// somebody else's.
-    async fn make_room(&self, key: &Key, port: u16, number: u64) {
-        let is_planned = |number: u64| {
-            let state = self.0.extensions.lock();
-            state.map.get(key).is_some_and(|extension| extension.record.plan == number)
-        };
+    async fn make_room(&self, key: &Key, port: u16, plan: u64) {
+        let extensions = &self.0.extensions;
+        let is_planned = |plan: u64| extensions.lock().is_planned(key, plan);
         let calls = || -> Vec<CallId> {
-            let state = self.0.extensions.lock();
-            let current = state.map.get(key).and_then(|extension| extension.current.as_ref());
-            current.map(|load| load.calls.keys().copied().collect()).unwrap_or_default()
+            let table = extensions.lock();
+            table.current(key).map(|load| load.payload().calls()).unwrap_or_default()
         };
         let begun = calls();
         let deadline = Instant::now() + DRAIN_CALLS_DEADLINE;
         if !self.listens(key, port).await {
-            return self.keep_port(key, number);
+            return self.change(|table| table.port_kept(key, plan));
         }
         let reason = "it makes room for the newest, which wants a port that it has";
         let peer = loop {
             let alone = self.0.lifecycle.lock().await;
-            if !is_planned(number) {
+            if !is_planned(plan) {
                 return;
             }
             // One of them may be waiting for a reload, and would keep itself from ending.
             let waits = calls().iter().any(|call| begun.contains(call));
             if !waits || Instant::now() >= deadline {
-                self.0.extensions.note(key, LogLevel::Info, format!("=== {reason} ==="));
-                let starting = (Status::Starting, LoadError::new(reason, None));
-                break self.withdraw(key, Some(starting));
+                extensions.note(key, LogLevel::Info, format!("=== {reason} ==="));
+                let starting = Stays::Listed(Status::Starting, LoadError::new(reason, None));
+                break self.change_with(|table| table.withdraw(key, starting));
             }
             drop(alone);
             tokio::time::sleep(ROOM_INTERVAL).await;
         };
         if let Some(peer) = peer {
-            let done = self
-                .0
-                .extensions
-                .until(|state| state.load(&peer).is_none_or(|load| !load.is_busy()));
+            let done = extensions.until(|table| !table.is_busy(&peer));
             let _ = tokio::time::timeout(DRAIN_CALLS_DEADLINE, done).await;
             self.end_load(&peer).await;
         }
         // A session that ends starts nothing more, and somebody may have decided otherwise meanwhile.
         let _alone = self.0.lifecycle.lock().await;
-        if self.facts().ended || !is_planned(number + 1) {
+        if self.facts().ended || !is_planned(plan + 1) {
             return;
         }
-        let found = self.0.extensions.lock().map.get(key).map(|it| it.found.clone());
+        let found = extensions.lock().get(key).map(|it| it.found().clone());
         if let Some(found) = found {
-            self.add(&found);
+            self.add(&found).await;
         }
     }
 
     /// Whether the load that serves listens on a port. Its process does, but others are in there too; so it is
     /// asked, and one that does not answer keeps what it has.
     async fn listens(&self, key: &Key, port: u16) -> bool {
-        let generation = {
-            let state = self.0.extensions.lock();
-            state.map.get(key).and_then(|extension| Some(extension.current.as_ref()?.generation))
-        };
-        let Some(generation) = generation else { return false };
-        let peer = Peer { key: key.clone(), generation };
+        let peer = self.0.extensions.lock().current_peer(key);
+        let Some(peer) = peer else { return false };
         let payload = port.to_string();
         let extensions = &self.0.extensions;
         let asked = extensions.call_within(&peer, CallKind::Listens, LISTENS_DEADLINE, payload);
         asked.await.is_ok_and(|answer| answer.as_bool() == Some(true))
-    }
-
-    /// The port is another's: nobody is helped if the load that serves ends, and nobody waits for it.
-    fn keep_port(&self, key: &Key, number: u64) {
-        if let Some(extension) = self.0.extensions.lock().map.get_mut(key)
-            && extension.room == Some(number)
-        {
-            extension.room = None;
-        }
-        self.0.extensions.announce();
     }
 
     /// Watches the places that extensions are in and the files they were loaded from.
@@ -424,18 +387,15 @@ impl Session {
     fn rearm(&self) {
         let Some(watcher) = self.0.watcher.get() else { return };
         let files = || -> BTreeSet<PathBuf> {
-            let state = self.0.extensions.lock();
-            state.map.values().flat_map(|extension| extension.files.keys().cloned()).collect()
+            let table = self.0.extensions.lock();
+            table.values().flat_map(|extension| extension.files().keys().cloned()).collect()
         };
         let roots: Vec<PathBuf> =
             self.0.places.roots.iter().map(|(_, root)| root.clone()).collect();
         watcher.watch(&roots, files);
         self.report_watching(watcher.problems());
         let found = self.find_all();
-        let known = {
-            let state = self.0.extensions.lock();
-            state.map.values().filter(|it| it.info.status != Status::Draining).count()
-        };
+        let known = self.0.extensions.lock().values().filter(|it| !it.leaves()).count();
         let changed = |found| match self.what_changed(found) {
             Change::New | Change::Content => true,
             Change::None => false,
@@ -515,22 +475,9 @@ fn files_changed(files: &std::collections::BTreeMap<PathBuf, String>) -> bool {
 impl Session {
     /// Whether a load is not ready yet.
     pub(super) fn is_on_its_way(&self, peer: &Peer) -> bool {
-        let mut state = self.0.extensions.lock();
-        state.load(peer).is_some_and(|load| load.ready_at.is_none())
-    }
-
-    /// Loads one extension that was found elsewhere, on trial, and waits until it runs or has failed.
-    pub(super) async fn add_for_trial(&self, found: &Found) {
-        self.list_extension(found);
-        match &found.entry {
-            Ok(entry) => self.start(&key_of(found), entry.clone()),
-            Err(reason) => {
-                if let Some(extension) = self.0.extensions.lock().map.get_mut(&key_of(found)) {
-                    extension.info.fail(Status::Failed, LoadError::new(reason, None));
-                }
-            }
-        }
-        self.settled().await;
+        let table = self.0.extensions.lock();
+        let stage = table.load(peer).map(Load::stage);
+        stage.is_some_and(|stage| matches!(stage, Stage::Starting | Stage::Joined))
     }
 
     /// Says in an extension's log that its reload was refused, and why.

@@ -1,5 +1,7 @@
 //! What isolates say, and what is done about it.
 
+use std::time::Instant;
+
 use serde_json::Value;
 use serde_json::json;
 use tenon_protocol::message::FromIsolate;
@@ -7,12 +9,9 @@ use tenon_protocol::message::RequestId;
 use tenon_protocol::message::ToIsolate;
 
 use super::Session;
-use crate::events::Filter;
-use crate::extension::Registration;
 use crate::extension::Status;
-use crate::extensions::Extensions;
 use crate::extensions::Peer;
-use crate::extensions::Slot;
+use crate::lifecycle::End;
 
 impl Session {
     /// Takes a message: in the isolate's thread, in the task that reads its socket, or where a reply is waited for. Nothing here
@@ -20,14 +19,18 @@ impl Session {
     pub(super) fn receive(&self, peer: &Peer, message: FromIsolate) {
         let extensions = &self.0.extensions;
         match message {
-            FromIsolate::Started { pid, layers } => self.started(peer, pid, layers),
+            FromIsolate::Started { pid, layers } => {
+                self.change(|table| table.process_started(peer, pid, layers));
+            }
             // The connection keeps it.
             FromIsolate::Measured(_) => {}
             FromIsolate::Log(record) => extensions.note(&peer.key, record.level, record.text),
             FromIsolate::Reply { call, result } => extensions.reply(peer, call, result),
             FromIsolate::Loaded { files } => self.loaded_files(peer, files),
             FromIsolate::EventsSeen => {
-                let subscriber = extensions.lock().load(peer).map(|load| load.subscriber.clone());
+                let table = extensions.lock();
+                let subscriber = table.load(peer).map(|load| load.payload().subscriber.clone());
+                drop(table);
                 if let Some(subscriber) = subscriber {
                     self.0.bus.seen(&subscriber);
                 }
@@ -35,8 +38,14 @@ impl Session {
             FromIsolate::Request { request, method, params } => {
                 self.request(peer, request, &method, params);
             }
-            FromIsolate::Ready(report) => self.became_ready(peer, report),
-            FromIsolate::Ended(reason) => self.ended(peer, reason),
+            FromIsolate::Ready(report) => {
+                self.change(|table| table.ready(peer, report, Instant::now()));
+            }
+            FromIsolate::Ended(reason) => {
+                let end = End::new(reason, self.facts().ended);
+                let timing = self.0.options.timing;
+                self.change(|table| table.ended(peer, end, Instant::now(), &timing));
+            }
         }
     }
 
@@ -45,12 +54,14 @@ impl Session {
             "session.join" => self.join(peer, request, params),
             "session.subscribe" | "session.unsubscribe" => {
                 let kind = params["type"].as_str().unwrap_or_default();
-                self.change_subscription(peer, |filter| {
-                    if method == "session.subscribe" {
-                        filter.add(kind);
-                    } else {
-                        filter.remove(kind);
-                    }
+                self.change(|table| {
+                    table.subscribed(peer, |filter| {
+                        if method == "session.subscribe" {
+                            filter.add(kind);
+                        } else {
+                            filter.remove(kind);
+                        }
+                    })
                 });
                 self.answer(peer, request, Ok(Value::Null));
             }
@@ -63,7 +74,7 @@ impl Session {
                 });
             }
             "session.disconnect" => {
-                self.leave(peer);
+                self.change(|table| table.left(peer));
                 self.answer(peer, request, Ok(Value::Null));
             }
             _ => match method.strip_prefix("rpc.") {
@@ -78,54 +89,19 @@ impl Session {
 
     /// Answers a request, if whoever made it is still there.
     pub(super) fn answer(&self, peer: &Peer, request: RequestId, result: Result<Value, String>) {
-        let mut state = self.0.extensions.lock();
-        if let Some(load) = state.load(peer) {
+        if let Some(load) = self.0.extensions.lock().load(peer) {
             // One that takes nothing more does not wait for this either.
-            let _ = load.isolate.send(ToIsolate::Answer { request, result });
+            let _ = load.payload().isolate.send(ToIsolate::Answer { request, result });
         }
     }
 
     /// Waits until whoever made a request has gone.
     pub(super) async fn gone(&self, peer: &Peer) {
-        let last_word = self.0.extensions.lock().load(peer).map(|load| load.last_word());
+        let last_word = self.0.extensions.lock().load(peer).map(|load| load.payload().last_word());
         if let Some(mut last_word) = last_word {
             // An error means that the extension was replaced.
             let _ = last_word.wait_for(|ended| *ended).await;
         }
-    }
-
-    /// Changes which events a load wants.
-    pub(super) fn change_subscription(&self, peer: &Peer, change: impl FnOnce(&mut Filter)) {
-        let mut state = self.0.extensions.lock();
-        let Some((extension, slot)) = state.of(peer) else { return };
-        if let Some(load) = extension.loads_mut().find(|load| load.generation == peer.generation) {
-            load.subscribe(slot == Slot::Current, change);
-        }
-    }
-
-    /// Takes back everything an extension registered; it stays loaded.
-    fn leave(&self, peer: &Peer) {
-        {
-            let mut state = self.0.extensions.lock();
-            let Some((extension, slot)) = state.of(peer) else { return };
-            let serves = slot == Slot::Current;
-            let id = extension.info.id.clone();
-            if serves {
-                extension.info.register(&Registration::default());
-            }
-            if let Some(load) =
-                extension.loads_mut().find(|load| load.generation == peer.generation)
-            {
-                load.offers = Registration::default();
-                load.subscribe(serves, |filter| *filter = Filter::default());
-            }
-            if !serves {
-                return;
-            }
-            state.registry.remove(&id);
-        }
-        self.canvases_unavailable(&peer.key);
-        self.announce_offers();
     }
 
     /// Says what extensions offer, once it has changed.
@@ -137,8 +113,7 @@ impl Session {
                 return;
             }
         }
-        let offers = self.0.extensions.offers();
-        let [tools, commands, canvases] = offers;
+        let [tools, commands, canvases] = self.0.extensions.changed_offers();
         if tools {
             let model = self.facts().model.clone().unwrap_or_default();
             let data = json!({ "model": model, "extensions": self.loads() });
@@ -194,35 +169,5 @@ impl Session {
         let all = self.list().into_iter().filter(running);
         all.map(|info| json!({ "id": info.id, "generation": info.generation, "hash": info.hash }))
             .collect()
-    }
-}
-
-impl Extensions {
-    /// Which kinds of offers changed since it was last asked: tools, commands, canvases.
-    fn offers(&self) -> [bool; 3] {
-        let mut state = self.lock();
-        let loaded = state.map.values().filter(|extension| extension.is_loaded());
-        let mut hashes = [String::new(), String::new(), String::new()];
-        for extension in loaded {
-            let info = &extension.info;
-            let offered = [
-                serde_json::to_string(&info.tools),
-                serde_json::to_string(&info.commands),
-                serde_json::to_string(&info.canvases),
-            ];
-            for (all, offered) in hashes.iter_mut().zip(offered) {
-                // Plain data always has a JSON text.
-                let offered = offered.unwrap_or_default();
-                if offered != "[]" {
-                    all.push_str(&info.id);
-                    all.push_str(&offered);
-                }
-            }
-        }
-        let mut changed = [0, 1, 2].map(|kind| state.offered[kind] != hashes[kind]);
-        // The session's own tools for canvases come with the first and go with the last.
-        changed[0] |= state.offered[2].is_empty() != hashes[2].is_empty();
-        state.offered = hashes;
-        changed
     }
 }

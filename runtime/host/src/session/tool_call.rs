@@ -20,7 +20,7 @@ use crate::extensions::CallFailure;
 use crate::extensions::Extension;
 use crate::extensions::Peer;
 use crate::extensions::Pinned;
-use crate::extensions::State;
+use crate::extensions::Table;
 use crate::extensions::View;
 use crate::extensions::id_of;
 use crate::front::Context;
@@ -33,7 +33,7 @@ use crate::hooks::tool_use::Post;
 use crate::hooks::tool_use::PostFailure;
 use crate::hooks::tool_use::Pre;
 use crate::hooks::tool_use::PreMcp;
-use crate::registry::problems;
+use crate::lifecycle::Stage;
 use crate::tool::ResultType;
 use crate::tool::SharedTool;
 use crate::tool::ToolDeclaration;
@@ -147,21 +147,19 @@ pub struct Verdict {
 impl Session {
     /// Every tool that can be called, by name.
     pub fn tools(&self) -> Vec<ToolListing> {
-        let state = self.0.extensions.lock();
-        let mut tools: Vec<_> = state
-            .map
+        let table = self.0.extensions.lock();
+        let mut tools: Vec<_> = table
             .values()
             .filter(|extension| extension.is_loaded())
             .flat_map(|extension| {
-                let id = &extension.info.id;
-                extension
-                    .info
-                    .tools
+                let info = extension.info();
+                let id = &info.id;
+                info.tools
                     .iter()
                     .map(|tool| ToolListing { tool: tool.clone(), extension_id: Some(id.clone()) })
             })
             .collect();
-        drop(state);
+        drop(table);
         let is_free = |own: &&SharedTool| tools.iter().all(|it| it.tool.name != own.name);
         let own: Vec<_> = self.own_tools().filter(is_free).cloned().collect();
         tools.extend(own.into_iter().map(|tool| ToolListing { tool, extension_id: None }));
@@ -200,10 +198,10 @@ impl Session {
         look: impl FnOnce(&ToolDeclaration, Option<&str>) -> T,
     ) -> Option<T> {
         {
-            let state = self.0.extensions.lock();
-            let loaded = state.map.values().filter(|extension| extension.is_loaded());
-            let mut all =
-                loaded.flat_map(|it| it.info.tools.iter().map(move |tool| (tool, &it.info.id)));
+            let table = self.0.extensions.lock();
+            let loaded =
+                table.values().filter(|extension| extension.is_loaded()).map(Extension::info);
+            let mut all = loaded.flat_map(|it| it.tools.iter().map(move |tool| (tool, &it.id)));
             if let Some((tool, owner)) = all.find(|(tool, _)| tool.name == name) {
                 return Some(look(tool, Some(owner)));
             }
@@ -366,20 +364,23 @@ impl Session {
         let Some(owner) = owner else { return self.call_own_tool(name, args.value()).await };
         // Its load may have ended since it was looked up, for instance during a long question to the person. The tool is
         // then the next one's.
-        let is_gone = self.0.extensions.lock().load(owner).is_none_or(|load| load.is_stopping);
+        let is_gone = {
+            let table = self.0.extensions.lock();
+            table.load(owner).is_none_or(|load| load.stage() == Stage::Stopping)
+        };
         let newer = if is_gone {
             self.tool(&self.0.extensions.view(), name).and_then(|(_, newer)| newer)
         } else {
             None
         };
         let owner = newer.as_deref().unwrap_or(owner);
-        let (validator, deadline) = {
-            let state = self.0.extensions.lock();
-            let owner = state.map.get(&owner.key);
-            let deadline = owner.and_then(|owner| owner.info.limits.tool_deadline());
-            (state.registry.validator(name), deadline)
+        let (schema, deadline) = {
+            let table = self.0.extensions.lock();
+            let owner = table.get(&owner.key);
+            let deadline = owner.and_then(|owner| owner.info().limits.tool_deadline());
+            (table.schema(name), deadline)
         };
-        let mismatches = validator.map(|validator| problems(&validator, args.value()));
+        let mismatches = schema.map(|schema| schema.problems(args.value()));
         for mismatch in mismatches.into_iter().flatten() {
             let text =
                 format!("{name} was called with arguments that do not fit its schema: {mismatch}");
@@ -434,13 +435,13 @@ impl Session {
 
     /// Waits for a tool whose extension is being started again, for a while.
     async fn until_back(&self, tool: &str) {
-        let is_away = |state: &State| {
-            let has_it = |it: &Extension| it.info.tools.iter().any(|has| has.name == tool);
-            let extensions = || state.map.values();
+        let is_away = |table: &Table| {
+            let has_it = |it: &Extension| it.info().tools.iter().any(|has| has.name == tool);
+            let extensions = || table.values();
             extensions().any(|it| it.brings_back(tool)) && !extensions().any(has_it)
         };
         if is_away(&self.0.extensions.lock()) {
-            let back = self.0.extensions.until(|state| !is_away(state));
+            let back = self.0.extensions.until(|table| !is_away(table));
             let patience = self.0.options.timing.return_patience;
             tokio::select! {
                 _ = tokio::time::timeout(patience, back) => {}
