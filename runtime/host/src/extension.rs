@@ -241,7 +241,6 @@ impl ExtensionInfo {
     /// An extension that was found and not loaded yet.
     pub fn new(found: &Found) -> Self {
         let path = found.entry.clone().unwrap_or_else(|_| found.folder.clone());
-        let source = found.entry.as_ref().ok().and_then(|entry| std::fs::read(entry).ok());
         Self {
             id: found.id(),
             name: found.name.clone(),
@@ -263,7 +262,7 @@ impl ExtensionInfo {
             canvases: Vec::new(),
             handlers: Vec::new(),
             generation: 0,
-            hash: source.map(|source| hash(&source)),
+            hash: None,
             engine: None,
             ready: None,
         }

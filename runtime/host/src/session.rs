@@ -28,6 +28,7 @@ mod reload;
 mod requests;
 mod rpc;
 mod subagent;
+mod survey;
 mod tool_call;
 mod tool_messages;
 mod turn;

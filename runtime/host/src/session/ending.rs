@@ -94,7 +94,7 @@ impl Session {
         // waited for.
         let _ = tokio::time::timeout(limits::LAST_EVENTS_DEADLINE, self.0.bus.drained()).await;
         self.stop_extensions().await;
-        self.hold_what_changed();
+        self.on_disk(Self::hold_what_changed).await;
         if let Some(agent) = &self.0.options.agent {
             agent.close().await;
         }

@@ -212,10 +212,13 @@ impl Session {
         let (session, key) = (self.clone(), key.clone());
         self.0.runtime.spawn(async move {
             let _alone = session.0.lifecycle.lock().await;
-            let found = session.find_all().into_iter().find(|found| key_of(found) == key);
+            let blocked = session.on_disk(move |session| {
+                let found = session.find_all().into_iter().find(|found| key_of(found) == key);
+                found.filter(|found| session.obstacle_status(found).is_some())
+            });
             // If nothing keeps it from running, the file has changed once more, and what watches files sees to it.
-            if let Some(found) = found.filter(|found| session.obstacle_status(found).is_some()) {
-                session.add(&found).await;
+            if let Some(found) = blocked.await.flatten() {
+                session.add(found).await;
             }
         });
     }

@@ -65,56 +65,84 @@ pub(super) fn key_of(found: &Found) -> Key {
 
 impl Session {
     /// Lists an extension that was found and, if nothing speaks against it, starts it; beside the load that
-    /// serves, if there is one.
-    pub(super) async fn add(&self, found: &Found) {
-        let key = key_of(found);
-        match (self.obstacle(found), &found.entry) {
-            (Some(Obstacle { status, error, review, held }), _) => {
+    /// serves, if there is one. Returns whether nothing speaks against it.
+    pub(super) async fn add(&self, found: Found) -> bool {
+        let look = |session: &Self| session.candidate(found, Self::obstacle);
+        let Some(candidate) = self.on_disk(look).await else { return false };
+        let is_free = !matches!(candidate.outlook, Outlook::Blocked(_));
+        self.admit(candidate).await;
+        is_free
+    }
+
+    /// Loads one extension that was found elsewhere, on trial, and waits until it runs or has failed.
+    pub(super) async fn add_for_trial(&self, found: Found) {
+        let look = |session: &Self| session.candidate(found, |_, _| None);
+        if let Some(candidate) = self.on_disk(look).await {
+            self.admit(candidate).await;
+        }
+        self.0.extensions.settled().await;
+    }
+
+    /// Everything that is read from disk before an extension can be listed and started.
+    fn candidate(
+        &self,
+        found: Found,
+        obstacle: impl FnOnce(&Self, &Found) -> Option<Obstacle>,
+    ) -> Candidate {
+        let key = key_of(&found);
+        let obstacle = obstacle(self, &found);
+        let files = entry_files(&found);
+        let mut fresh = ExtensionInfo::new(&found);
+        fresh.limits = Limits::configured(&self.0.config.of(&found.id(), &found.name));
+        fresh.hash = files.values().next().filter(|hash| !hash.is_empty()).cloned();
+        let log_files = self.0.log_files.as_ref();
+        fresh.log_file =
+            log_files.map(|files| files.file_for(found.scope, &found.name, &found.folder));
+        let outlook = match (obstacle, &found.entry) {
+            (Some(obstacle), _) => Outlook::Blocked(obstacle),
+            (None, Err(reason)) => Outlook::Fails(LoadError::new(reason, None)),
+            (None, Ok(entry)) => self.outlook(&key, entry.clone()),
+        };
+        Candidate { found, fresh, files, outlook }
+    }
+
+    /// Nothing speaks against starting an extension. If it is restricted, what others have on disk is written down before.
+    fn outlook(&self, key: &Key, entry: PathBuf) -> Outlook {
+        let mut spec = self.load_spec(key, entry);
+        let config = self.0.config.of(&spec.id, &key.1);
+        if let Err(error) = self.before_start(key, &config) {
+            return Outlook::Fails(LoadError::new(format!("it is restricted, and {error}"), None));
+        }
+        spec.outside.suspicion = self.suspicion(key, &config);
+        Outlook::Starts(Box::new(spec))
+    }
+
+    /// Lists an extension, and starts it if nothing speaks against it.
+    async fn admit(&self, candidate: Candidate) {
+        let Candidate { found, fresh, files, outlook } = candidate;
+        let key = key_of(&found);
+        let list = || self.0.extensions.update(|table| table.discovered(&key, &found, fresh));
+        match outlook {
+            Outlook::Blocked(Obstacle { status, error, review, held }) => {
+                list();
                 let why = error.what.message.clone();
-                let files = entry_files(found);
-                self.list_extension(found);
                 self.change(|table| table.blocked(&key, Obstructed { status, error, held }, files));
                 if let Some(hash) = review {
                     self.ask_for_review(&key, hash, &why);
                 }
             }
-            (None, Ok(entry)) => {
+            Outlook::Fails(error) => {
+                list();
+                self.change(|table| table.not_started(&key, error));
+            }
+            Outlook::Starts(spec) => {
                 // Before it is listed as starting: whoever waits here may go away.
                 let prepared = self.0.isolates.prepare().await;
-                self.list_extension(found);
-                self.start(&key, entry.clone(), prepared);
+                list();
+                self.start(&key, *spec, files, prepared);
             }
-            // An entry that cannot be used is an obstacle.
-            (None, Err(_)) => {}
         }
         self.0.extensions.announce();
-    }
-
-    /// Lists an extension that was found.
-    fn list_extension(&self, found: &Found) {
-        let config = self.0.config.of(&found.id(), &found.name);
-        let mut fresh = ExtensionInfo::new(found);
-        fresh.limits = Limits::configured(&config);
-        fresh.log_file = self
-            .0
-            .log_files
-            .as_ref()
-            .map(|files| files.file_for(found.scope, &found.name, &found.folder));
-        self.0.extensions.update(|table| table.discovered(&key_of(found), found, fresh));
-    }
-
-    /// Loads one extension that was found elsewhere, on trial, and waits until it runs or has failed.
-    pub(super) async fn add_for_trial(&self, found: &Found) {
-        let key = key_of(found);
-        let prepared = self.0.isolates.prepare().await;
-        self.list_extension(found);
-        match &found.entry {
-            Ok(entry) => self.start(&key, entry.clone(), prepared),
-            Err(reason) => {
-                self.change(|table| table.not_started(&key, LoadError::new(reason, None)));
-            }
-        }
-        self.0.extensions.settled().await;
     }
 
     /// The status of an extension that must not be started.
@@ -182,18 +210,18 @@ impl Session {
     }
 
     /// Asks about an extension that still must not run, if what is in it now can be approved.
-    pub(super) fn ask_again(&self, found: &Found) {
-        if let Some(Obstacle { review: Some(hash), error, .. }) = self.obstacle(found) {
-            self.ask_for_review(&key_of(found), hash, &error.what.message);
+    pub(super) fn ask_again(&self, key: &Key, obstacle: Option<Obstacle>) {
+        if let Some(Obstacle { review: Some(hash), error, .. }) = obstacle {
+            self.ask_for_review(key, hash, &error.what.message);
         }
     }
 
     /// Whether an extension that must not run has a content that nobody was asked about.
-    pub(super) fn is_to_be_asked(&self, found: &Found) -> bool {
-        let review = self.obstacle(found).and_then(|obstacle| obstacle.review);
+    pub(super) fn is_to_be_asked(&self, key: &Key, obstacle: Option<&Obstacle>) -> bool {
+        let review = obstacle.and_then(|obstacle| obstacle.review.as_ref());
         let table = self.0.extensions.lock();
-        let asked = table.get(&key_of(found)).and_then(Extension::asked);
-        self.0.options.front.is_some() && review.is_some() && review.as_ref() != asked
+        let asked = table.get(key).and_then(Extension::asked);
+        self.0.options.front.is_some() && review.is_some() && review != asked
     }
 
     /// Asks the person whether what is in an extension now may run; once for every content.
@@ -236,15 +264,13 @@ impl Session {
     }
 
     /// Starts a load of an extension: beside the one that serves, or as the one that serves.
-    fn start(&self, key: &Key, entry: PathBuf, prepared: Result<Prepared, StartError>) {
-        let mut spec = self.load_spec(key, entry);
-        let config = self.0.config.of(&spec.id, &key.1);
-        if let Err(error) = self.before_start(key, &config) {
-            let error = LoadError::new(format!("it is restricted, and {error}"), None);
-            return self.change(|table| table.not_started(key, error));
-        }
-        spec.outside.suspicion = self.suspicion(key, &config);
-        let files = read_entry(&spec.entry);
+    fn start(
+        &self,
+        key: &Key,
+        spec: LoadSpec,
+        files: BTreeMap<PathBuf, String>,
+        prepared: Result<Prepared, StartError>,
+    ) {
         let hash = files.values().next().filter(|hash| !hash.is_empty()).cloned();
         let begun = self.change_with(|table| match table.begin(key, files) {
             Some((peer, effects)) => (Some(peer), effects),
@@ -378,14 +404,27 @@ impl Session {
     }
 }
 
+/// An extension that was found, and what was read of it.
+struct Candidate {
+    found: Found,
+    /// What it is if no load of it serves.
+    fresh: ExtensionInfo,
+    /// Its entry, with the hash of what is in it.
+    files: BTreeMap<PathBuf, String>,
+    outlook: Outlook,
+}
+
+/// What becomes of an extension that was found.
+enum Outlook {
+    Blocked(Obstacle),
+    Fails(LoadError),
+    Starts(Box<LoadSpec>),
+}
+
 /// The entry file, until the isolate says what else it has read.
 fn entry_files(found: &Found) -> BTreeMap<PathBuf, String> {
     let Ok(entry) = &found.entry else { return BTreeMap::new() };
-    read_entry(&std::fs::canonicalize(entry).unwrap_or_else(|_| entry.clone()))
-}
-
-/// An entry file with the hash of what is in it; nothing if it cannot be read.
-fn read_entry(path: &Path) -> BTreeMap<PathBuf, String> {
-    let hash = std::fs::read(path).map(|source| hash(&source)).unwrap_or_default();
-    BTreeMap::from([(path.to_owned(), hash)])
+    let path = std::fs::canonicalize(entry).unwrap_or_else(|_| entry.clone());
+    let hash = std::fs::read(&path).map(|source| hash(&source)).unwrap_or_default();
+    BTreeMap::from([(path, hash)])
 }

@@ -164,13 +164,19 @@ impl Session {
             error: Some(LoadError::new(message, None)),
             ..CheckReport::default()
         };
-        // One of ours is tried as what it is, with what is configured for it.
-        let known = self.find_all().into_iter().find(|found| is_same(&found.folder, folder));
-        let Some(found) = known.or_else(|| discovery::find_one(Scope::Folder, folder)) else {
+        let path = folder.to_owned();
+        let looked = self.on_disk(move |session| {
+            // One of ours is tried as what it is, with what is configured for it.
+            let known = session.find_all().into_iter().find(|it| is_same(&it.folder, &path));
+            let found = known.or_else(|| discovery::find_one(Scope::Folder, &path))?;
+            let status = session.obstacle_status(&found);
+            Some((found, status))
+        });
+        let Some((found, status)) = looked.await.flatten() else {
             let names = discovery::ENTRY_FILES.join(", ");
             return refuse(format!("{} has no entry file ({names})", folder.display()));
         };
-        if self.obstacle_status(&found) == Some(Status::Untrusted) {
+        if status == Some(Status::Untrusted) {
             return refuse(format!("{} is not trusted", found.id()));
         }
         let options = SessionOptions {
@@ -182,7 +188,7 @@ impl Session {
             Ok(trial) => trial,
             Err(error) => return refuse(error.to_string()),
         };
-        trial.add_for_trial(&found).await;
+        trial.add_for_trial(found).await;
         let mut report = CheckReport::default();
         if let Some(info) = trial.list().pop() {
             report.warnings = trial

@@ -16,12 +16,11 @@ use tenon_protocol::message::LogLevel;
 use super::Loading;
 use super::Session;
 use super::launch::key_of;
+use super::survey::Change;
+use super::survey::Surveyed;
 use crate::config::Watch;
-use crate::discovery;
-use crate::discovery::Found;
 use crate::extension::LoadError;
 use crate::extension::Status;
-use crate::extension::hash;
 use crate::extensions::Extension;
 use crate::extensions::Key;
 use crate::extensions::Peer;
@@ -61,21 +60,30 @@ impl Session {
     /// Finds and starts every extension, and waits until each is running or has failed.
     pub async fn load(&self) {
         let loading = Loading::new(self);
-        {
-            let _alone = self.0.lifecycle.lock().await;
-            if self.facts().ended {
-                return;
-            }
-            self.settle_baselines();
-            for found in self.find_all() {
-                self.add(&found).await;
-            }
-            if self.0.options.watch {
-                self.begin_watching();
-            }
-        }
+        let session = self.clone();
+        // Every extension is listed, also when whoever asked goes away.
+        let started = self.0.runtime.spawn(async move { session.start_all().await });
+        // An error means that it panicked, or that the runtime ends.
+        let _ = started.await;
         self.settled().await;
         drop(loading);
+    }
+
+    async fn start_all(&self) {
+        let _alone = self.0.lifecycle.lock().await;
+        if self.facts().ended {
+            return;
+        }
+        let found = self.on_disk(|session| {
+            session.settle_baselines();
+            session.find_all()
+        });
+        for found in found.await.unwrap_or_default() {
+            self.add(found).await;
+        }
+        if self.0.options.watch {
+            self.begin_watching();
+        }
     }
 
     /// Loads every extension again from what is on disk, each beside its last good load, and waits until each
@@ -135,8 +143,8 @@ impl Session {
 
     /// Starts what is to be loaded again, and takes away what is gone.
     async fn start_again(&self, which: Which, report: &mut ReloadReport) -> Vec<Key> {
-        let found = self.find_all();
-        let keys: BTreeSet<Key> = found.iter().map(key_of).collect();
+        let Some(surveyed) = self.on_disk(Self::survey).await else { return Vec::new() };
+        let keys: BTreeSet<Key> = surveyed.iter().map(|it| key_of(&it.found)).collect();
         let gone: Vec<Key> = {
             let table = self.0.extensions.lock();
             let gone = |(key, it): &(&Key, &Extension)| !keys.contains(*key) && !it.leaves();
@@ -147,17 +155,16 @@ impl Session {
             self.retire(&key, Stays::No);
         }
         let mut started = Vec::new();
-        for found in &found {
-            let key = key_of(found);
-            let change = self.what_changed(found);
+        for Surveyed { found, obstacle, change } in surveyed {
+            let (key, id) = (key_of(&found), found.id());
             match change {
                 Change::None if which == Which::Changed => continue,
                 Change::New | Change::None | Change::Content => {}
                 Change::StillBlocked => {
                     // It may be another content than the one that was asked about.
-                    self.ask_again(found);
+                    self.ask_again(&key, obstacle);
                     if self.is_held(&key) {
-                        report.waiting.push(found.id());
+                        report.waiting.push(id);
                     }
                     continue;
                 }
@@ -169,16 +176,17 @@ impl Session {
                 }
                 table.give_up_start(&key)
             });
-            self.add(found).await;
+            // It looks at the extension once more: one that was just started may have changed it.
+            let is_started = self.add(found).await;
             let kind = match change {
                 _ if self.is_held(&key) => &mut report.waiting,
                 Change::New => &mut report.added,
                 _ => &mut report.reloaded,
             };
-            kind.push(found.id());
+            kind.push(id);
             // The load before may have ended since it was forgiven.
             self.0.extensions.update(|table| table.start_afresh(&key));
-            if self.obstacle_status(found).is_none() {
+            if is_started {
                 started.push(key);
             }
         }
@@ -188,49 +196,6 @@ impl Session {
     /// Whether what is on disk of an extension waits for the person's approval.
     fn is_held(&self, key: &Key) -> bool {
         self.0.extensions.lock().get(key).is_some_and(|extension| extension.held().is_some())
-    }
-
-    /// What has become of an extension since it was last looked at.
-    fn what_changed(&self, found: &Found) -> Change {
-        let (obstacle, holds) = match self.obstacle(found) {
-            Some(obstacle) => (Some(obstacle.status), obstacle.held),
-            None => (None, None),
-        };
-        let (files, before, was_held, serves) = {
-            let table = self.0.extensions.lock();
-            let known = table.get(&key_of(found));
-            let Some(extension) = known.filter(|it| !it.leaves()) else {
-                return Change::New;
-            };
-            let before = (extension.info().status, extension.record().is_given_up());
-            if extension.found().entry != found.entry {
-                return Change::Content;
-            }
-            let was_held = extension.held().cloned();
-            (extension.files().clone(), before, was_held, extension.is_loaded())
-        };
-        match (&holds, &was_held) {
-            (Some(now), Some(before)) if now == before => return Change::StillBlocked,
-            // A file beside those that were loaded is of interest only to the next load.
-            (Some(_), None) if serves && !files_changed(&files) => return Change::None,
-            (None, None) => {}
-            _ => return Change::Content,
-        }
-        match (obstacle, before) {
-            // It failed too often, and nobody but its author can do something about it.
-            (None, (Status::Disabled, true)) => {}
-            (None, (Status::Disabled | Status::Untrusted | Status::Shadowed, _)) => {
-                return Change::Content;
-            }
-            (None, _) => {}
-            (Some(now), (before, false)) if now == before => return Change::StillBlocked,
-            (Some(_), _) => return Change::Content,
-        }
-        if files_changed(&files) { Change::Content } else { Change::None }
-    }
-
-    pub(super) fn find_all(&self) -> Vec<Found> {
-        discovery::find_where(&self.0.places, &|found| self.takes_its_name(found))
     }
 
     /// Waits until no extension is starting, or the session ends.
@@ -276,7 +241,7 @@ impl Session {
         };
         // What speaks against it now may not have when it was first started.
         if let Some(found) = found {
-            self.add(&found).await;
+            self.add(found).await;
         }
     }
 
@@ -322,7 +287,7 @@ impl Session {
         }
         let found = extensions.lock().get(key).map(|it| it.found().clone());
         if let Some(found) = found {
-            self.add(&found).await;
+            self.add(found).await;
         }
     }
 
@@ -394,14 +359,14 @@ impl Session {
             self.0.places.roots.iter().map(|(_, root)| root.clone()).collect();
         watcher.watch(&roots, files);
         self.report_watching(watcher.problems());
-        let found = self.find_all();
+        let surveyed = self.survey();
         let known = self.0.extensions.lock().values().filter(|it| !it.leaves()).count();
-        let changed = |found| match self.what_changed(found) {
+        let changed = |it: &Surveyed| match it.change {
             Change::New | Change::Content => true,
             Change::None => false,
-            Change::StillBlocked => self.is_to_be_asked(found),
+            Change::StillBlocked => self.is_to_be_asked(&key_of(&it.found), it.obstacle.as_ref()),
         };
-        if found.len() != known || found.iter().any(changed) {
+        if surveyed.len() != known || surveyed.iter().any(changed) {
             // It may not be all yet.
             watcher.changed();
         }
@@ -451,25 +416,6 @@ impl Session {
             self.emit("session.warning", data);
         }
     }
-}
-
-/// What has become of an extension since it was last looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    None,
-    New,
-    /// Its files, or whether it may run.
-    Content,
-    /// It must not run, for the same reason as before.
-    StillBlocked,
-}
-
-/// Whether files are not what they were when they were loaded.
-fn files_changed(files: &std::collections::BTreeMap<PathBuf, String>) -> bool {
-    files.iter().any(|(path, before)| {
-        let now = std::fs::read(path).map(|bytes| hash(&bytes)).unwrap_or_default();
-        now != *before
-    })
 }
 
 impl Session {
