@@ -279,3 +279,36 @@ pub(crate) async fn measure(gauges: Vec<Gauge>) -> Vec<IsolateUsage> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixListener;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+
+    use super::*;
+
+    /// If it did, this would hang: the runtime has one thread.
+    #[tokio::test]
+    async fn a_zygote_that_takes_no_connection_keeps_no_task_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Path::new("/bin/true");
+        let socket = zygote::meeting_place(program, folder.path()).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        // SAFETY: the descriptor is open; listen takes integers.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        // The queue has one place.
+        let first = UnixStream::connect(&socket).unwrap();
+        let isolates = Isolates::processes(program.to_owned(), Some(folder.path().to_owned()));
+        let asked = isolates.clone();
+        let preparing = tokio::spawn(async move { asked.prepare().await.map(drop) });
+        tokio::task::yield_now().await;
+        assert!(!preparing.is_finished());
+        // Nor does it keep those waiting who ask what there is.
+        assert!(isolates.pids().is_empty() && isolates.trouble().is_none());
+        listener.accept().unwrap();
+        drop(first);
+        preparing.await.unwrap().unwrap();
+    }
+}

@@ -367,7 +367,7 @@ async fn keep_last_lines(stderr: ChildStderr, shared: Arc<Shared>) {
 
 /// Where sessions that are alike find the same zygote. Those of another program, namespace, control group or with other
 /// limits do not: their extensions must not get out of what the session itself is in.
-fn meeting_place(program: &Path, folder: &Path) -> Option<PathBuf> {
+pub(super) fn meeting_place(program: &Path, folder: &Path) -> Option<PathBuf> {
     make_private_folder(folder).ok()?;
     let mut key = sha2::Sha256::new();
     let file = std::fs::metadata(this_program(program)).ok()?;

@@ -133,7 +133,7 @@ impl<L> Table<L> {
         let replaced = if slot == Slot::Next {
             match self.promote(&peer.key, &mut effects) {
                 Ok(replaced) => replaced,
-                Err((newcomer, taken)) => return self.reject(&peer.key, newcomer, &taken),
+                Err(rejected) => return self.reject(&peer.key, *rejected),
             }
         } else {
             None
@@ -180,13 +180,13 @@ impl<L> Table<L> {
         &mut self,
         key: &Key,
         effects: &mut Effects<L>,
-    ) -> Result<Option<Peer>, (Box<Load<L>>, Taken)> {
+    ) -> Result<Option<Peer>, Box<(Load<L>, Taken)>> {
         let leaving = self.leaving(key);
         let Some(extension) = self.extensions.get_mut(key) else { return Ok(None) };
         let Some(mut load) = extension.next.take() else { return Ok(None) };
         let path = extension.info.path.clone();
         if let Err(taken) = self.names.register(key, &path, &load.offers, &leaving) {
-            return Err((Box::new(load), taken));
+            return Err(Box::new((load, taken)));
         }
         effects.extend(warnings(key, &load.offers));
         self.epoch += 1;
@@ -214,13 +214,13 @@ impl<L> Table<L> {
     }
 
     /// A load was ready but cannot take over: it is ended, and the one before goes on.
-    fn reject(&mut self, key: &Key, newcomer: Box<Load<L>>, taken: &Taken) -> Effects<L> {
+    fn reject(&mut self, key: &Key, (newcomer, taken): (Load<L>, Taken)) -> Effects<L> {
         let text = taken.to_string();
         if let Some(extension) = self.extensions.get_mut(key) {
             extension.blame(LoadError::new(text.clone(), None));
         }
         let log = Effect::Log(key.clone(), LogLevel::Error, text);
-        vec![log, Effect::Stop(newcomer), Effect::Changed, Effect::OffersChanged]
+        vec![log, Effect::Stop(Box::new(newcomer)), Effect::Changed, Effect::OffersChanged]
     }
 
     fn check_commands(
