@@ -21,6 +21,7 @@ mod table;
 mod taken_port;
 
 #[cfg(test)]
+#[expect(unused_must_use, reason = "a test looks at the effects that it is about")]
 mod tests;
 
 pub use effects::Effect;

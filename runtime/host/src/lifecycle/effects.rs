@@ -11,7 +11,61 @@ use super::Peer;
 use crate::events::Filter;
 
 /// What follows from a transition, in this order.
-pub type Effects<L> = Vec<Effect<L>>;
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "the session has to carry them out"]
+pub struct Effects<L>(Vec<Effect<L>>);
+
+impl<L> Effects<L> {
+    pub fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn push(&mut self, effect: Effect<L>) {
+        self.0.push(effect);
+    }
+}
+
+impl<L> Default for Effects<L> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<L, const N: usize> From<[Effect<L>; N]> for Effects<L> {
+    fn from(effects: [Effect<L>; N]) -> Self {
+        Self(effects.into())
+    }
+}
+
+impl<L> FromIterator<Effect<L>> for Effects<L> {
+    fn from_iter<I: IntoIterator<Item = Effect<L>>>(effects: I) -> Self {
+        Self(effects.into_iter().collect())
+    }
+}
+
+impl<L> Extend<Effect<L>> for Effects<L> {
+    fn extend<I: IntoIterator<Item = Effect<L>>>(&mut self, effects: I) {
+        self.0.extend(effects);
+    }
+}
+
+impl<L> IntoIterator for Effects<L> {
+    type Item = Effect<L>;
+    type IntoIter = std::vec::IntoIter<Effect<L>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+#[cfg(test)]
+impl<L> std::ops::Deref for Effects<L> {
+    type Target = [Effect<L>];
+
+    fn deref(&self) -> &[Effect<L>] {
+        &self.0
+    }
+}
 
 /// Something that the session has to do.
 #[derive(Debug, Clone, PartialEq)]

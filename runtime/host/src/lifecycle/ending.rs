@@ -73,7 +73,8 @@ impl<L: Payload> Table<L> {
             error = Some(LoadError::new("it lost its connection to the session", None));
         }
         let text = error.as_ref().map_or("it was told to", |error| &error.what.message);
-        let mut effects = vec![mark(key, &format!("generation {} ended: {text}", peer.generation))];
+        let mut effects =
+            Effects::from([mark(key, &format!("generation {} ended: {text}", peer.generation))]);
         if let Some(error) = &error {
             effects.push(Effect::Log(key.clone(), LogLevel::Error, error.what.to_string()));
         }
@@ -86,7 +87,7 @@ impl<L: Payload> Table<L> {
                 extension.current_failed(key, end, now, timing, &mut logs)
             }
         };
-        effects.append(&mut logs);
+        effects.extend(logs);
         effects.extend(self.take(peer));
         effects.extend([Effect::Changed, Effect::OffersChanged]);
         effects.extend(plan);
@@ -99,7 +100,7 @@ impl<L: Payload> Table<L> {
             return Effects::new();
         }
         if listens && self.current(key).is_some() {
-            return vec![Effect::MakeRoom { key: key.clone(), port, plan }];
+            return Effects::from([Effect::MakeRoom { key: key.clone(), port, plan }]);
         }
         self.port_kept(key, plan)
     }
@@ -109,7 +110,7 @@ impl<L: Payload> Table<L> {
         if let Some(extension) = self.extensions.get_mut(key).filter(|it| it.room == Some(plan)) {
             extension.room = None;
         }
-        vec![Effect::Changed]
+        Effects::from([Effect::Changed])
     }
 
     /// Takes back what an extension offers. Returns the load that served, which still has to be ended.

@@ -88,7 +88,7 @@ impl<L> Table<L> {
         let load = extension.loads_mut().find(|load| load.generation == peer.generation);
         let Some(load) = load else { return Effects::new() };
         if load.stage == Stage::Starting {
-            return vec![illegal(peer, "it leaves, and has not joined")];
+            return Effects::from([illegal(peer, "it leaves, and has not joined")]);
         }
         load.offers = CheckedOffers::default();
         load.wanted = Filter::default();
@@ -97,11 +97,11 @@ impl<L> Table<L> {
         }
         extension.info.register(CheckedOffers::default().registration());
         self.names.remove(&peer.key);
-        vec![
+        Effects::from([
             Effect::Subscribe(peer.clone(), Filter::default()),
             Effect::CanvasesGone(peer.key.clone()),
             Effect::OffersChanged,
-        ]
+        ])
     }
 
     /// A load wants other events. It gets them if it serves.
@@ -113,7 +113,7 @@ impl<L> Table<L> {
         if slot != Slot::Current {
             return Effects::new();
         }
-        vec![Effect::Subscribe(peer.clone(), load.wanted.clone())]
+        Effects::from([Effect::Subscribe(peer.clone(), load.wanted.clone())])
     }
 
     /// A load has joined and run as far as it can: it serves from now on.
@@ -124,9 +124,9 @@ impl<L> Table<L> {
             // It was replaced or told to stop while it started.
             (Slot::Draining(_), _) | (_, Stage::Stopping) => return Effects::new(),
             (_, Stage::Starting) => {
-                return vec![illegal(peer, "it is ready, and has not joined")];
+                return Effects::from([illegal(peer, "it is ready, and has not joined")]);
             }
-            (_, Stage::Running) => return vec![illegal(peer, "it is ready already")],
+            (_, Stage::Running) => return Effects::from([illegal(peer, "it is ready already")]),
             (Slot::Current | Slot::Next, Stage::Joined) => {}
         }
         let mut effects = Effects::new();
@@ -220,7 +220,12 @@ impl<L> Table<L> {
             extension.blame(LoadError::new(text.clone(), None));
         }
         let log = Effect::Log(key.clone(), LogLevel::Error, text);
-        vec![log, Effect::Stop(Box::new(newcomer)), Effect::Changed, Effect::OffersChanged]
+        Effects::from([
+            log,
+            Effect::Stop(Box::new(newcomer)),
+            Effect::Changed,
+            Effect::OffersChanged,
+        ])
     }
 
     fn check_commands(

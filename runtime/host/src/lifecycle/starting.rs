@@ -101,7 +101,7 @@ impl<L> Table<L> {
             extension.info.pid = None;
             extension.current = Some(load);
         }
-        Ok(vec![mark(&peer.key, &format!("starting generation {}", peer.generation))])
+        Ok(Effects::from([mark(&peer.key, &format!("starting generation {}", peer.generation))]))
     }
 
     /// No load of it could be started. One that was begun is wanted no more.
@@ -110,7 +110,7 @@ impl<L> Table<L> {
         extension.begun = None;
         extension.hold(None);
         extension.fail_load(error);
-        vec![Effect::Changed]
+        Effects::from([Effect::Changed])
     }
 
     /// The process of a load exists.
@@ -123,14 +123,17 @@ impl<L> Table<L> {
         };
         let Some(load) = load else { return Effects::new() };
         if load.pid.is_some() || matches!(load.stage, Stage::Joined | Stage::Running) {
-            return vec![illegal(peer, "its process was started before")];
+            return Effects::from([illegal(peer, "its process was started before")]);
         }
         (load.pid, load.layers) = (Some(pid), Some(layers.clone()));
         if slot == Slot::Current {
             extension.info.pid = Some(pid);
             extension.info.sandbox = Some(layers);
         }
-        vec![mark(&peer.key, &format!("generation {} runs in process {pid}", peer.generation))]
+        Effects::from([mark(
+            &peer.key,
+            &format!("generation {} runs in process {pid}", peer.generation),
+        )])
     }
 
     /// Files that a load has read. `folder` is the extension's, with links followed.
@@ -157,7 +160,7 @@ impl<L> Table<L> {
             }
         }
         extension.info.files = extension.files.keys().cloned().collect();
-        vec![Effect::FilesRead { key: peer.key.clone(), outside }]
+        Effects::from([Effect::FilesRead { key: peer.key.clone(), outside }])
     }
 
     /// The person is asked whether a content may run. False if they were asked already.
@@ -213,7 +216,7 @@ impl<L: Payload> Table<L> {
         extension.hold(held);
         if goes_on {
             extension.blame(error);
-            return vec![Effect::Changed];
+            return Effects::from([Effect::Changed]);
         }
         if extension.is_loaded() {
             return self.retire(key, Stays::Listed(status, error));

@@ -31,11 +31,11 @@ fn a_plan_to_make_room_is_waited_for_until_it_is_overtaken() {
     assert!(!other.get(&key("a")).unwrap().is_starting());
     // It does: the load that serves makes room, and something overtakes that.
     let room = Effect::MakeRoom { key: key("a"), port: 3000, plan: number };
-    assert_eq!(world.port_answered(&key("a"), 3000, number, true), [room]);
+    assert_eq!(*world.port_answered(&key("a"), 3000, number, true), [room]);
     assert!(world.get(&key("a")).unwrap().is_starting());
     world.forgive(&key("a"));
     assert!(!world.get(&key("a")).unwrap().is_starting());
-    assert_eq!(world.port_answered(&key("a"), 3000, number, true), []);
+    assert_eq!(*world.port_answered(&key("a"), 3000, number, true), []);
 }
 
 #[test]
