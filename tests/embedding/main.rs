@@ -429,6 +429,8 @@ async fn benchmarks() {
         "Tenon",
         "Tenon, a thread in process",
         "ping-pong of the same bytes",
+        // With 64 KB of arguments, through hooks, and computing.
+        "Tenon",
         "Tenon",
         "Tenon",
         "Tenon, a thread in process",
