@@ -11,6 +11,6 @@ const session = await joinSession({
         return "asked";
       },
     },
-    { name: "exit", handler: () => { setTimeout(() => process.exit(1), 0); return "bye"; } },
   ],
 });
+session.on("test.leave", () => process.exit(1));
