@@ -51,9 +51,6 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 const DEVICE: BitFlags<AccessFs> =
     make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
 
-/// Where programs ask for a password.
-const TERMINAL: &str = "/dev/tty";
-
 /// Terminals that programs make. Only their commands: to open them takes a grant for all files, because
 /// the user's other terminals are among them.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
@@ -129,6 +126,7 @@ impl Rules {
             // Programs read about themselves in `/proc`, and a rule for that is one for all processes.
             if path == Path::new("/") && !plan.run {
                 self.add_files_of_the_system(READ, &["proc"])?;
+                self.add_held(Path::new("/proc/self"), READ)?;
                 self.add(path, AccessFs::ReadDir.into())?;
             } else {
                 self.add(path, READ | start)?;
@@ -137,6 +135,7 @@ impl Rules {
         let write = AccessFs::from_write(self.abi) & !NEVER_WRITE;
         for path in &plan.write {
             if path == Path::new("/") {
+                // Nor in `/proc/self`: a program could write into the memory of the extension that started it.
                 self.add_files_of_the_system(write, SETTINGS)?;
             } else {
                 self.add(path, write)?;
@@ -148,7 +147,6 @@ impl Rules {
             self.add_each(PROGRAMS, READ | AccessFs::Execute)?;
             self.add_each(PROGRAMS_READ, READ)?;
             self.add_each(TERMINALS, AccessFs::IoctlDev.into())?;
-            self.add(Path::new(TERMINAL), DEVICE)?;
             self.add(Path::new("/dev"), AccessFs::ReadDir.into())?;
             for path in &plan.programs {
                 self.add(path, READ | AccessFs::Execute)?;
@@ -180,7 +178,7 @@ impl Rules {
         for path in files.filter(|path| !kernel.iter().any(|name| path.ends_with(name))) {
             self.add(&path, access)?;
         }
-        self.add_held(Path::new("/proc/self"), access)
+        Ok(())
     }
 
     fn add_each(&mut self, paths: &[&str], access: BitFlags<AccessFs>) -> Result<(), RulesetError> {

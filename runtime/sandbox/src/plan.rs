@@ -32,6 +32,19 @@ pub const PROGRAMS: &[&str] = &[
 /// their names and arguments remain visible. Not `/dev`: the disks and other terminals are there.
 pub const PROGRAMS_READ: &[&str] = &["/etc", "/proc", "/sys"];
 
+/// What is secret of that. Only root could read it.
+const SECRET_SETTINGS: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/ssh",
+    "/etc/krb5.keytab",
+];
+
 /// What the resolver and TLS read. `/etc/resolv.conf` is often a link into one of the folders, where the
 /// file is replaced now and then: a rule on the file would be lost.
 pub const NETWORK_READS: &[&str] = &[
@@ -114,6 +127,7 @@ impl Plan {
         // What cannot be read cannot be started, nor copied or linked to be started under another name.
         if run {
             unreadable.extend(denied_programs(&grant.run.deny));
+            unreadable.extend(secret_settings(&read));
         }
         read.extend(kept.iter().cloned());
 
@@ -277,6 +291,16 @@ fn replaceable_links<'a>(
     found.sort();
     found.dedup();
     found
+}
+
+/// The settings that programs are not to read, unless the grant names them or what they are in.
+fn secret_settings(read: &[PathBuf]) -> Vec<PathBuf> {
+    // SAFETY: cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return Vec::new();
+    }
+    let there = SECRET_SETTINGS.iter().filter_map(|path| Path::new(path).canonicalize().ok());
+    there.filter(|path| !inside(path, read)).collect()
 }
 
 /// The files of denied programs, with their other names where programs are.

@@ -365,6 +365,8 @@ fn beyond_the_grant(policy: &Policy) -> Result<Refused, BackendError> {
 
 fn all_of_the_network() -> Result<Refused, BackendError> {
     let mut refused = always(CONNECTING);
+    // Whom they name is in memory, where no filter looks, and the socket may have been passed on by who has the network.
+    refused.extend(always(&[libc::SYS_sendmsg, libc::SYS_sendmmsg]));
     refused.insert(libc::SYS_socketpair, open_pairs()?);
     // A recipient that is named, on a socket that is not connected.
     refused.insert(libc::SYS_sendto, vec![named_recipient()?]);

@@ -161,10 +161,7 @@ pub fn sockets_in_a_copy() -> String {
             let socket = unsafe { libc::socket(family, libc::SOCK_RAW, 0) };
             if socket < 0 { io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
         });
-        match libc::WEXITSTATUS(status) {
-            0 => "ok".to_owned(),
-            number => name(number),
-        }
+        status_of(status)
     };
     let results = families.map(of).join(" ");
     format!(
@@ -175,6 +172,42 @@ pub fn sockets_in_a_copy() -> String {
             "is cut off"
         }
     )
+}
+
+/// Messages to an address that only the memory of this process names, by both of the calls for that.
+pub fn send_messages(socket: &std::net::UdpSocket) -> String {
+    let std::net::SocketAddr::V4(address) = socket.local_addr().unwrap() else { unreachable!() };
+    let mut name = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: address.port().to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+        sin_zero: [0; 8],
+    };
+    let mut part = libc::iovec { iov_base: (&raw mut name).cast(), iov_len: 1 };
+    // SAFETY: all-zero is a valid message; its parts are ours and outlive the calls.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_name = (&raw mut name).cast();
+        message.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        let one = called(libc::sendmsg(socket.as_raw_fd(), &raw const message, 0) as libc::c_long);
+        let mut many = libc::mmsghdr { msg_hdr: message, msg_len: 0 };
+        format!("{one} {}", called(libc::sendmmsg(socket.as_raw_fd(), &raw mut many, 1, 0).into()))
+    }
+}
+
+/// The number of an error, or zero.
+pub fn number<T>(result: io::Result<T>) -> libc::c_int {
+    result.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EINVAL))
+}
+
+/// The error whose number a child ended with.
+pub fn status_of(status: libc::c_int) -> String {
+    match libc::WEXITSTATUS(status) {
+        0 => "ok".to_owned(),
+        number => name(number),
+    }
 }
 
 /// What a child that is not another program gets.

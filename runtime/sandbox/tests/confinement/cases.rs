@@ -377,8 +377,13 @@ fn what_belongs_to_other_processes() -> Vec<Case> {
         });
         changes_nothing_of_its_parent_with_all_files: files, ["EACCES"], Differs,
             then!(|_| shown(fs::File::options().write(true).open(parent("oom_score_adj"))));
-        changes_what_is_its_own_with_all_files: files, ["ok"], Same,
-            then!(|_| shown(fs::write("/proc/self/comm", "another")));
+        changes_nothing_in_its_own_folder_either: files, ["EACCES"], Differs,
+            then!(|_| shown(fs::File::options().write(true).open("/proc/self/oom_score_adj")));
+        a_program_writes_nothing_into_the_memory_of_its_extension: files, ["EACCES"], Differs, then!(|_| {
+            attempts::status_of(attempts::in_child(|| {
+                attempts::number(fs::File::options().write(true).open(parent("mem")))
+            }))
+        });
         changes_no_setting_of_the_kernel: files, ["EACCES", "EROFS"], Unknown,
             then!(|_| shown(fs::File::options().write(true).open("/proc/sys/kernel/core_pattern")));
         changes_no_setting_of_the_machine: files, ["EACCES", "EROFS", "ENOENT"], Unknown,
@@ -514,6 +519,20 @@ fn network() -> Vec<Case> {
             let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
             let address = socket.local_addr().unwrap();
             Box::new(move |_, _| shown(socket.send_to(b"x", address)))
+        };
+        sends_no_message_by_name: plain, ["EACCES EACCES"], Differs, |_| {
+            let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            Box::new(move |_, _| attempts::send_messages(&socket))
+        };
+        programs_send_nothing_over_a_socket_that_they_were_given: some_hosts_and_programs, ["EACCES"], Differs, |_| {
+            let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            Box::new(move |_, _| {
+                attempts::status_of(attempts::in_child(|| match attempts::send_messages(&socket).as_str() {
+                    "EACCES EACCES" => libc::EACCES,
+                    "ok ok" => 0,
+                    _ => libc::EINVAL,
+                }))
+            })
         };
         connects_to_no_path: plain, ["EACCES"], Differs, to_path_socket;
         connects_to_no_path_with_some_hosts: some_hosts, ["EACCES"], Differs, to_path_socket;
