@@ -13,6 +13,7 @@ mod proxy;
 mod pty;
 mod spawning;
 mod story;
+mod terminal;
 mod waiting;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         guarding::trials(),
         mcp::trials(),
         command_line::trials(),
+        terminal::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()

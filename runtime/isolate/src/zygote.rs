@@ -144,7 +144,10 @@ fn session_of(starter: &UnixStream) -> u32 {
 fn leave_the_session() {
     // SAFETY: these take and give integers and a constant string; each may fail without harm.
     unsafe {
-        libc::setsid();
+        // The first process of a group, which a shell or the session makes it, cannot leave the terminal this way.
+        if libc::setsid() < 0 {
+            leave_the_terminal();
+        }
         libc::prctl(libc::PR_SET_NAME, c"tenon-zygote".as_ptr());
         libc::chdir(c"/".as_ptr());
         libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -154,6 +157,15 @@ fn leave_the_session() {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
+    }
+}
+
+/// Gives up the controlling terminal, so that neither this process nor a fork can open it by the name `/dev/tty`.
+fn leave_the_terminal() {
+    // Without a terminal there is nothing to open.
+    if let Ok(terminal) = File::open("/dev/tty") {
+        // SAFETY: the descriptor is open, and the call takes nothing else.
+        unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY) };
     }
 }
 
@@ -409,6 +421,9 @@ impl Zygote {
             ends.in_order |= *status == 0;
             ends.otherwise |= *status != 0;
         }
+        if has_signal {
+            self.processes.iter().for_each(Process::end_if_stopped);
+        }
         if has_signal || !ended.is_empty() {
             let own: HashSet<i32> = self.processes.iter().map(|process| process.pid).collect();
             self.leftovers.sweep(ends, |process| own.contains(&process));
@@ -439,6 +454,14 @@ impl Process {
             if self.group.as_ref().is_some_and(|group| group.kill().is_ok()) {
                 self.limit = Some(GroupLimit::Tasks);
             }
+        }
+    }
+
+    /// Ends the process if it is confined and was stopped: only its own programs can do that, and nobody watches its limits
+    /// while it stands still. One that is not confined may be stopped by whoever looks for its faults.
+    fn end_if_stopped(&self) {
+        if is_stopped(self.pid) && tenon_protocol::peer::is_confined_further(self.pid) {
+            children::kill_process(self.pid);
         }
     }
 
@@ -516,6 +539,17 @@ fn wait_for(pid: i32) -> Option<i32> {
         libc::waitpid(pid, &raw mut status, libc::WNOHANG)
     };
     Some(if reaped == pid { status } else { libc::SIGKILL })
+}
+
+/// Whether a child was stopped since this was last asked.
+fn is_stopped(pid: i32) -> bool {
+    // SAFETY: all-zero is a valid siginfo, which is ours.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WSTOPPED | libc::WNOHANG;
+        libc::waitid(libc::P_PID, pid.cast_unsigned(), &raw mut info, options) == 0
+            && info.si_pid() != 0
+    }
 }
 
 #[cfg(test)]
