@@ -23,6 +23,12 @@ function checkDescriptor(number) {
   }
 }
 
+/** Numbers of descriptors that are not the extension's: the native classes would take them over. */
+function checkOwner(number) {
+  checkDescriptor(number);
+  if (ops.op_tenon_is_of_the_runtime(number)) throw new RangeError(`the descriptor ${number} is not the extension's`);
+}
+
 function checkSize(width, height) {
   if (!(width >= 0 && height >= 0 && width * height <= MOST_PIXELS)) {
     throw new RangeError(`a canvas has at most ${MOST_PIXELS} pixels`);
@@ -31,13 +37,22 @@ function checkSize(width, height) {
 
 /** What is looked at before an instance is made: numbers, as the class will read them. */
 const CHECKS = {
-  TTY: ([descriptor]) => checkDescriptor(descriptor),
+  TTY: ([descriptor]) => checkOwner(descriptor),
   OffscreenCanvas: ([width, height], count) => count < 2 || checkSize(+width, +height),
 };
 
-/** Static methods that end the process. */
+/** What node says of a number that is no open descriptor. */
+const EBADF = -9;
+
+/** Methods that end the process, or take what is not the extension's. */
 function guardMethods(classes) {
-  const { TTY, OffscreenCanvas } = classes;
+  const { TTY, OffscreenCanvas, PipeWrap, TCPWrap } = classes;
+  for (const { prototype } of [PipeWrap, TCPWrap]) {
+    const { open } = prototype;
+    prototype.open = function (descriptor) {
+      return ops.op_tenon_is_of_the_runtime(descriptor) ? EBADF : apply(open, this, [descriptor]);
+    };
+  }
   const { isTTY } = TTY;
   TTY.isTTY = (descriptor) => {
     checkDescriptor(descriptor);

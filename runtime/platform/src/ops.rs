@@ -30,6 +30,7 @@ deno_core::extension!(
         bridge::op_tenon_log,
         bridge::op_tenon_stay,
         descriptors::op_tenon_descriptor,
+        descriptors::op_tenon_is_of_the_runtime,
         links::op_tenon_may_link,
         programs::op_tenon_start,
         programs::op_tenon_not_started,

@@ -244,6 +244,7 @@ fn serve(
         from_spare: false,
         on_ready: None,
     };
+    tenon_platform::ops::descriptors::keep_what_is_open();
     let reason = runtime.block_on(driver::serve(&mut worker, claim, outbox, terminator));
     terminator.end_start();
     terminator.detach();

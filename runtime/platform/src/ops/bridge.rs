@@ -93,6 +93,9 @@ pub async fn op_tenon_request(
     #[string] method: String,
     #[string] params: String,
 ) -> Result<serde_json::Value, RequestError> {
+    // The session would end the extension for it.
+    tenon_protocol::json_values::check(params.as_bytes())
+        .map_err(|error| RequestError::Refused(format!("the parameters of {method}: {error}")))?;
     let params = serde_json::from_str(&params).map_err(|error| {
         RequestError::Refused(format!("the parameters of {method} cannot be read: {error}"))
     })?;
