@@ -7,6 +7,7 @@
 pub mod descriptors;
 pub mod engine;
 pub mod json;
+pub mod json_values;
 pub mod layers;
 pub mod limits;
 pub mod message;

@@ -95,6 +95,13 @@ pub const MAX_UNSENT_BYTES: usize = 64 * 1024 * 1024;
 /// The longest single message between an isolate and its session.
 pub const MAX_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 
+/// The most values in the JSON that an extension sends at once. Each may take 300 bytes of the session's memory, and two bytes of
+/// text.
+pub const MAX_JSON_VALUES: usize = 500_000;
+
+/// The most files that one load of an extension is made from. The session looks at each of them again and again.
+pub const MAX_LOADED_FILES: usize = 20_000;
+
 /// The limits of an extension for which nothing else was configured.
 pub fn default_limits() -> IsolateLimits {
     IsolateLimits {

@@ -389,6 +389,14 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// The reason as far as an extension's own process can know it: not that the zygote has died.
+    pub fn said_by_extension(self) -> Self {
+        match self {
+            Self::ProcessDied { how, .. } => Self::ProcessDied { how, with_zygote: false },
+            other => other,
+        }
+    }
+
     /// Which of them it is, in a word and without what the extension said.
     pub fn name(&self) -> &'static str {
         match self {

@@ -3,6 +3,8 @@
 //! A frame is a length, a tag and a body. What is sent all the time (calls, replies, events) is written as
 //! it is, because its text is JSON already and would only be escaped and copied; everything else is JSON.
 
+use crate::json_values;
+use crate::json_values::TooManyValues;
 use crate::limits::MAX_MESSAGE_BYTES;
 use crate::message::CallKind;
 use crate::message::FromIsolate;
@@ -27,6 +29,9 @@ pub enum WireError {
     /// Longer than any message may be.
     #[error("a message of {0} bytes is longer than {MAX_MESSAGE_BYTES}")]
     TooLong(usize),
+    /// It would take too much memory.
+    #[error("a message is too large: {0}")]
+    TooManyValues(#[from] TooManyValues),
     /// Not what was agreed on.
     #[error("a message cannot be read: {0}")]
     Garbled(String),
@@ -223,9 +228,13 @@ impl Message for FromIsolate {
                 let (length, rest) = number(rest)?;
                 let (method, params) =
                     rest.split_at_checked(length as usize).ok_or_else(|| garbled("too short"))?;
+                json_values::check(params)?;
                 Self::Request { request, method: text(method)?, params: read_json(JSON, params)? }
             }
-            tag => read_json(tag, body)?,
+            tag => {
+                json_values::check(body)?;
+                read_json(tag, body)?
+            }
         })
     }
 }
@@ -323,6 +332,15 @@ mod tests {
         round(&FromIsolate::Loaded { files: vec![file] });
         let params = json!({ "deep": [{}] });
         round(&FromIsolate::Request { request: 4, method: "session.join".into(), params });
+    }
+
+    #[test]
+    fn a_short_text_of_very_many_values_is_refused() {
+        let params = Value::Array(vec![json!(0); crate::limits::MAX_JSON_VALUES]);
+        let request = FromIsolate::Request { request: 1, method: "x".into(), params };
+        let mut decoder = Decoder::default();
+        decoder.room().extend(encode(&request).unwrap());
+        assert!(matches!(decoder.take::<FromIsolate>(), Err(WireError::TooManyValues(_))));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tenon_protocol::json_values;
 
 use super::Recorded;
 use crate::beneath::Beneath;
@@ -22,8 +23,11 @@ pub const FILE_NAME: &str = "events.jsonl";
 /// The most events that are kept of a session that is not recorded; older ones go first.
 const MAX_REMEMBERED_EVENTS: usize = 10_000;
 
-/// The most bytes of events, as text, that are kept of such a session.
+/// The most memory that events take which are kept of such a session, in bytes: their texts, and the values that these have.
 const MAX_REMEMBERED_BYTES: usize = 32 * 1024 * 1024;
+
+/// What a value of JSON takes, in bytes: a little more than most do.
+const VALUE_BYTES: usize = 100;
 
 /// Details wait for the next event, up to so many bytes.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
@@ -44,7 +48,7 @@ pub struct Journal(Place);
 enum Place {
     Memory {
         events: VecDeque<Arc<Recorded>>,
-        /// The length of their texts together.
+        /// What they take together.
         bytes: usize,
     },
     File {
@@ -113,13 +117,13 @@ impl Journal {
     pub fn append(&mut self, event: &Arc<Recorded>, is_detail: bool) {
         let flush = match &mut self.0 {
             Place::Memory { events, bytes } => {
-                *bytes += event.text.len();
+                *bytes += memory_of(event);
                 events.push_back(event.clone());
                 // The newest stays, however long it is: the next event names it as its parent.
                 while events.len() > MAX_REMEMBERED_EVENTS
                     || (*bytes > MAX_REMEMBERED_BYTES && events.len() > 1)
                 {
-                    *bytes -= events.pop_front().map_or(0, |oldest| oldest.text.len());
+                    *bytes -= events.pop_front().map_or(0, |oldest| memory_of(&oldest));
                 }
                 false
             }
@@ -180,6 +184,11 @@ impl Journal {
             Place::File { file, .. } => Some(file.clone()),
         }
     }
+}
+
+/// What an event takes, in bytes.
+fn memory_of(event: &Recorded) -> usize {
+    event.text.len() + VALUE_BYTES * json_values::count(event.text.as_bytes())
 }
 
 #[expect(
@@ -298,11 +307,13 @@ mod tests {
     #[test]
     fn a_session_that_is_not_recorded_remembers_so_many_bytes() {
         let mut journal = Journal::in_memory();
-        let long = |id: &str| {
+        let with_text = |id: &str, text: String| {
             let mut recorded = Arc::into_inner(event(id)).unwrap();
-            recorded.text = "x".repeat(MAX_REMEMBERED_BYTES / 2);
+            recorded.text = text;
             Arc::new(recorded)
         };
+        // Two fit, with a value each.
+        let long = |id: &str| with_text(id, "x".repeat(MAX_REMEMBERED_BYTES / 2 - VALUE_BYTES));
         for id in ["one", "two", "three"] {
             journal.append(&long(id), false);
         }
@@ -313,6 +324,10 @@ mod tests {
         assert_eq!(ids(&journal), ["two", "three"]);
         journal.append(&event("four"), false);
         assert_eq!(ids(&journal), ["three", "four"]);
+        // A short text of many values takes as much as a long one.
+        let values = format!("[{}0]", "0,".repeat(MAX_REMEMBERED_BYTES / VALUE_BYTES));
+        journal.append(&with_text("five", values), false);
+        assert_eq!(ids(&journal), ["five"]);
     }
 
     #[test]

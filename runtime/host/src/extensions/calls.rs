@@ -5,6 +5,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use serde_json::Value;
+use tenon_protocol::json_values;
 use tenon_protocol::message::CallId;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::ScriptError;
@@ -92,8 +93,13 @@ impl Extensions {
         };
         guard.armed = false;
         let value = match reply {
-            Some(Ok(text)) => serde_json::from_str(&text)
-                .map_err(|error| ScriptError::message(format!("the answer is not JSON: {error}"))),
+            Some(Ok(text)) => json_values::check(text.as_bytes())
+                .map_err(|error| ScriptError::message(format!("the answer is too large: {error}")))
+                .and_then(|()| {
+                    serde_json::from_str(&text).map_err(|error| {
+                        ScriptError::message(format!("the answer is not JSON: {error}"))
+                    })
+                }),
             Some(Err(error)) => Err(tenon_protocol::place::locate(error)),
             None => return Err(self.ended_call(peer)),
         };

@@ -13,6 +13,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use tenon_protocol::limits::MAX_LOADED_FILES;
 use tenon_protocol::message::EndReason;
 use tenon_protocol::message::FromIsolate;
 use tenon_protocol::wire::Decoder;
@@ -43,6 +44,8 @@ pub struct Incoming {
 struct State {
     reader: OwnedReadHalf,
     decoder: Decoder,
+    /// How many files it says it was made from.
+    loaded_files: usize,
     end: Option<End>,
     /// The end was reported, and nothing counts after it.
     is_over: bool,
@@ -53,7 +56,8 @@ impl Incoming {
         reader: OwnedReadHalf,
         receive: impl Fn(FromIsolate) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let state = State { reader, decoder: Decoder::default(), end: None, is_over: false };
+        let decoder = Decoder::default();
+        let state = State { reader, decoder, loaded_files: 0, end: None, is_over: false };
         Arc::new(Self { receive: Box::new(receive), state: Mutex::new(state) })
     }
 
@@ -92,7 +96,7 @@ impl Incoming {
     /// left to it.
     pub fn look(&self) {
         let Some(mut state) = self.state.try_lock() else { return };
-        let State { reader, decoder, end, is_over } = &mut *state;
+        let State { reader, decoder, end, is_over, .. } = &mut *state;
         if end.is_none() && !*is_over && receive_now(reader.as_ref().as_fd(), decoder.room()) > 0 {
             self.pass_on(&mut state);
         }
@@ -102,7 +106,19 @@ impl Incoming {
     fn pass_on(&self, state: &mut State) {
         while state.end.is_none() {
             match state.decoder.take::<FromIsolate>() {
-                Ok(Some(FromIsolate::Ended(reason))) => state.end = Some(End::Said(reason)),
+                Ok(Some(FromIsolate::Ended(reason))) => {
+                    state.end = Some(End::Said(reason.said_by_extension()));
+                }
+                Ok(Some(FromIsolate::Loaded { files })) => {
+                    state.loaded_files += files.len();
+                    if state.loaded_files > MAX_LOADED_FILES {
+                        let problem =
+                            format!("it was made from more than {MAX_LOADED_FILES} files");
+                        state.end = Some(End::Garbled(problem));
+                    } else {
+                        self.receive(FromIsolate::Loaded { files });
+                    }
+                }
                 Ok(Some(message)) => self.receive(message),
                 Ok(None) => return,
                 Err(error) => state.end = Some(End::Garbled(error.to_string())),
@@ -131,6 +147,7 @@ mod tests {
     use std::io::Write;
     use std::sync::mpsc;
 
+    use tenon_protocol::message::LoadedFile;
     use tenon_protocol::message::ScriptError;
     use tenon_protocol::wire;
     use tokio::net::UnixStream;
@@ -187,6 +204,38 @@ mod tests {
         incoming.look();
         // Nothing counts after the last message.
         assert_eq!(calls.try_iter().collect::<Vec<_>>(), [1]);
+    }
+
+    #[tokio::test]
+    async fn an_extension_cannot_say_that_the_zygote_has_died() {
+        let (mut theirs, incoming, _calls) = connected();
+        let reason = EndReason::ProcessDied { how: "x".into(), with_zygote: true };
+        theirs.write_all(&wire::encode(&FromIsolate::Ended(reason)).unwrap()).unwrap();
+        let end = incoming.read().await;
+        assert!(
+            matches!(end, End::Said(EndReason::ProcessDied { with_zygote: false, .. })),
+            "{end:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_load_of_too_many_files_is_the_end() {
+        let (mut theirs, incoming, _calls) = connected();
+        let file = LoadedFile {
+            path: "/x".into(),
+            hash: String::new(),
+            is_package: false,
+            is_refused: false,
+        };
+        let sent = std::thread::spawn(move || {
+            for count in [MAX_LOADED_FILES, 1] {
+                let files = vec![file.clone(); count];
+                theirs.write_all(&wire::encode(&FromIsolate::Loaded { files }).unwrap()).unwrap();
+            }
+        });
+        let End::Garbled(problem) = incoming.read().await else { unreachable!("it goes on") };
+        assert!(problem.contains("files"), "{problem}");
+        sent.join().unwrap();
     }
 
     #[tokio::test]

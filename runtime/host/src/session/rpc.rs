@@ -363,8 +363,10 @@ impl Session {
         self.0.extensions.note(key, level, text);
         let mut data = json!({ field: "notification", "message": text, "extensionId": id });
         for more in ["url", "tip"] {
-            if let Some(value) = params.get(more) {
-                data[more] = value.clone();
+            match params.get(more) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) => data[more] = text.as_str().into(),
+                Some(_) => return Err(format!("session.log: `{more}` must be a string")),
             }
         }
         let ephemeral = params["ephemeral"] == true;
