@@ -207,9 +207,9 @@ pub enum ConfigError {
         /// The least, in megabytes.
         minimum: u32,
     },
-    /// A list of paths has an entry that would mean nothing.
+    /// A list has an entry that would mean nothing.
     #[error("{path}: {list} of \"{name}\" has \"{entry}\": {mistake}")]
-    NoPath {
+    MeaninglessEntry {
         /// The file.
         path: PathBuf,
         /// The entry of the extension.
@@ -257,9 +257,9 @@ impl Config {
             return Err(ConfigError::HeapTooSmall { path, name, minimum });
         }
         let mistaken = |(name, config): (&String, &ExtensionConfig)| {
-            let (list, entry, mistake) = config.mistaken_path()?;
+            let (list, entry, mistake) = config.mistaken_entry()?;
             let (path, name) = (self.file.path.clone(), name.clone());
-            Some(ConfigError::NoPath { path, name, list, entry, mistake })
+            Some(ConfigError::MeaninglessEntry { path, name, list, entry, mistake })
         };
         match self.extensions.iter().find_map(mistaken) {
             Some(error) => Err(error),
@@ -284,17 +284,56 @@ impl Config {
 }
 
 impl ExtensionConfig {
-    /// The first entry of a list of paths that is none: its list, what it is, and what is wrong with it.
-    fn mistaken_path(&self) -> Option<(&'static str, String, &'static str)> {
-        let lists = [
-            ("allow-read", &self.allow_read),
-            ("deny-read", &self.deny_read),
-            ("allow-write", &self.allow_write),
-            ("deny-write", &self.deny_write),
+    /// The first entry of a list that would mean nothing: its list, what it is, and what is wrong with it.
+    fn mistaken_entry(&self) -> Option<(&'static str, String, &'static str)> {
+        type Mistake = fn(&str) -> Option<&'static str>;
+        let lists: [(_, _, Mistake); 8] = [
+            ("allow-read", &self.allow_read, mistake_in),
+            ("deny-read", &self.deny_read, mistake_in),
+            ("allow-write", &self.allow_write, mistake_in),
+            ("deny-write", &self.deny_write, mistake_in),
+            ("allow-run", &self.allow_run, mistake_in_program),
+            ("deny-run", &self.deny_run, mistake_in_program),
+            ("allow-net", &self.allow_net, mistake_in_host),
+            ("deny-net", &self.deny_net, mistake_in_host),
         ];
-        lists.into_iter().find_map(|(list, entries)| {
+        lists.into_iter().find_map(|(list, entries, mistake_in)| {
             entries.iter().find_map(|entry| Some((list, entry.clone(), mistake_in(entry)?)))
         })
+    }
+}
+
+/// Why an entry of a list of programs would name none.
+fn mistake_in_program(program: &str) -> Option<&'static str> {
+    if program.trim().is_empty() {
+        Some("an empty name is no program; remove it")
+    } else if program.contains(char::is_whitespace) && !program.contains('/') {
+        Some("arguments cannot be told apart; name the program alone")
+    } else if program.contains(['*', '?', '[']) && program != "[" {
+        Some("patterns are not expanded; name each program, or leave the list out to mean all")
+    } else {
+        None
+    }
+}
+
+/// Why an entry of a list of hosts would name none.
+fn mistake_in_host(entry: &str) -> Option<&'static str> {
+    let (host, port) = match entry.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+        _ => (entry, None),
+    };
+    let is_number = |text: &str| text.chars().all(|it| it.is_ascii_digit() || it == '.');
+    let address = host.split_once('/').map_or(host, |(address, _)| address);
+    if host.trim().is_empty() || entry.contains(char::is_whitespace) {
+        Some("no host has such a name; remove it, and blanks around it")
+    } else if entry.contains("://") {
+        Some("this is an address of a page; write the host alone")
+    } else if port == Some("0") {
+        Some("no host is reached at port 0; leave the port out to mean all")
+    } else if is_number(address) && address.parse::<std::net::Ipv4Addr>().is_err() {
+        Some("an address has four numbers; write all of them")
+    } else {
+        None
     }
 }
 
@@ -387,6 +426,42 @@ mod tests {
         }
         // Hosts have patterns and colons.
         assert_eq!(read("*.example.org:80", "deny-net"), Ok(()));
+    }
+
+    #[test]
+    fn an_entry_that_names_no_program_or_host_is_refused_with_a_hint() {
+        let read = |entry: &str, list: &str| {
+            let temp = tempfile::tempdir().unwrap();
+            let text = format!("[extensions.a]\n{list} = [\"ok\", \"{entry}\"]\n");
+            std::fs::write(temp.path().join(FILE_NAME), text).unwrap();
+            Config::read(temp.path()).map(drop).map_err(|error| error.to_string())
+        };
+        let programs =
+            [("*", "patterns"), ("id -u", "arguments"), ("", "empty"), ("py*", "patterns")];
+        let hosts = [
+            ("127.1", "four numbers"),
+            ("127.0.0.1:0", "port 0"),
+            ("", "no host"),
+            (" a.example", "blanks"),
+            ("https://a.example", "host alone"),
+        ];
+        let run = programs.map(|it| (it, ["allow-run", "deny-run"]));
+        let net = hosts.map(|it| (it, ["allow-net", "deny-net"]));
+        for ((entry, hint), lists) in run.into_iter().chain(net) {
+            for list in lists {
+                let message = read(entry, list).unwrap_err();
+                let place = format!("{list} of \"a\" has \"{entry}\"");
+                assert!(message.contains(&place) && message.contains(hint), "{message}");
+            }
+        }
+        for entry in ["git", "/opt/a b/tool", "[", "./run.sh"] {
+            assert_eq!(read(entry, "deny-run"), Ok(()), "{entry}");
+        }
+        for entry in
+            ["a.example", "*.a.example:443", "127.0.0.0/8", "127.0.0.1:80", "::1", "[::1]:80"]
+        {
+            assert_eq!(read(entry, "deny-net"), Ok(()), "{entry}");
+        }
     }
 
     #[test]
