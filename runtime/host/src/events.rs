@@ -46,6 +46,21 @@ pub struct Event {
     pub ephemeral: bool,
 }
 
+impl Event {
+    /// A recorded event, for tests of those who get events.
+    #[doc(hidden)]
+    pub fn for_test(kind: &str, data: impl Into<EventData>) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            data: data.into(),
+            id: "1".to_owned(),
+            timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+            parent_id: None,
+            ephemeral: false,
+        }
+    }
+}
+
 /// An event and its JSON text, made once for everybody.
 pub struct Recorded {
     /// The event.

@@ -541,6 +541,22 @@ async fn a_call_has_the_id_under_which_the_agent_announced_it() {
 }
 
 #[tokio::test]
+async fn nobody_reads_the_arguments_and_results_of_a_call_while_they_are_made_known() {
+    let world = World::new().await;
+    let read = Arc::new(Mutex::new(Vec::new()));
+    let seen = read.clone();
+    // Taps look in the order they were added, so this one sees what those of the session and of the endpoint did.
+    world.session.tap(move |event| {
+        if event.kind.starts_with("tool.") {
+            seen.lock().push((event.kind.clone(), event.data.is_read()));
+        }
+    });
+    world.lines(()).await.call_tool(listing()).await.unwrap();
+    let expected = ["tool.execution_start", "tool.execution_complete"];
+    assert_eq!(*read.lock(), expected.map(|kind| (kind.to_owned(), false)));
+}
+
+#[tokio::test]
 async fn two_tools_that_never_change_reach_all_others() {
     let world = World::with(ReloadStrategy::Dispatcher, LONG, |_| {}).await;
     let client = world.http(()).await;

@@ -127,20 +127,25 @@ impl Visible {
 
     /// What an event says to the person; `None` if nothing.
     pub fn of_event(event: &Event) -> Option<Self> {
-        // What is not kept is not for everybody; some of it is said on request only.
-        if event.ephemeral || event.data["suppressOutput"] == true {
+        // What is not kept is not for everybody.
+        if event.ephemeral {
             return None;
         }
+        // The kind comes first: this runs under the event bus's lock, and most events have arguments or results, which are
+        // long, and nothing to say.
         match &*event.kind {
             "session.info" => Self::of_line(Kind::Info, &event.data, "infoType"),
             "session.warning" => Self::of_line(Kind::Warning, &event.data, "warningType"),
             "session.error" => Self::of_line(Kind::Error, &event.data, "errorType"),
-            "tool.execution_complete" => Self::of_denial(&event.data),
+            "tool.execution_complete" => Self::of_denial(&event.data.only(&DENIAL_FIELDS)),
             _ => None,
         }
     }
 
     fn of_line(kind: Kind, data: &Value, type_field: &str) -> Option<Self> {
+        if is_suppressed(data) {
+            return None;
+        }
         let what = data[type_field].as_str().unwrap_or_default();
         // The agent's own words reach the client as the agent sent them.
         if what == "agent" {
@@ -165,6 +170,9 @@ impl Visible {
     /// A tool that was not used because an extension or a rule said so. What the person denied is known to the
     /// person.
     fn of_denial(data: &Value) -> Option<Self> {
+        if is_suppressed(data) {
+            return None;
+        }
         let error = &data["error"];
         let message = error["message"].as_str()?;
         // A client's answer has no words in it; with words it was a rule that answered.
@@ -186,6 +194,14 @@ impl Visible {
         let text = format!("denied `{tool}`{because}");
         Some(Self::new(Kind::Denied, Some(name), text).about(data))
     }
+}
+
+/// The fields of `tool.execution_complete` that a denial is told from.
+const DENIAL_FIELDS: [&str; 4] = ["toolCallId", "toolName", "error", "suppressOutput"];
+
+/// Whether something is said on request only.
+fn is_suppressed(data: &Value) -> bool {
+    data["suppressOutput"] == true
 }
 
 /// A message without the name of its extension at the beginning: that is shown anyway.
@@ -344,21 +360,12 @@ pub fn first_words(extensions: &[Standing], root: &str) -> Vec<Visible> {
 
 #[cfg(test)]
 mod tests {
+    use tenon_host::events::EventData;
+
     use super::*;
 
-    fn event(kind: &str, data: Value) -> Event {
-        Event {
-            kind: kind.to_owned(),
-            data: data.into(),
-            id: "1".to_owned(),
-            timestamp: String::new(),
-            parent_id: None,
-            ephemeral: false,
-        }
-    }
-
     fn said(kind: &str, data: Value) -> Option<Visible> {
-        Visible::of_event(&event(kind, data))
+        Visible::of_event(&Event::for_test(kind, data))
     }
 
     #[test]
@@ -397,7 +404,7 @@ mod tests {
         let mut hidden = line.clone();
         hidden["suppressOutput"] = true.into();
         assert_eq!(said("session.info", hidden), None);
-        let ephemeral = Event { ephemeral: true, ..event("session.info", line) };
+        let ephemeral = Event { ephemeral: true, ..Event::for_test("session.info", line) };
         assert_eq!(Visible::of_event(&ephemeral), None);
         let agents = json!({ "errorType": "agent", "message": "the agent said so itself" });
         assert_eq!(said("session.error", agents), None);
@@ -444,6 +451,37 @@ mod tests {
         let failed =
             json!({ "toolName": "bash", "error": { "message": "exit 1", "code": "failure" } });
         assert_eq!(said("tool.execution_complete", failed), None);
+    }
+
+    #[test]
+    fn arguments_and_results_are_not_read_to_see_that_they_say_nothing() {
+        let data = json!({ "toolName": "bash", "arguments": {}, "result": { "content": "x" } });
+        for kind in [
+            "tool.execution_start",
+            "external_tool.requested",
+            "tool.execution_complete",
+            "hook.start",
+            "hook.end",
+        ] {
+            let event = Event::for_test(kind, EventData::written(&data));
+            assert_eq!(Visible::of_event(&event), None);
+            assert!(!event.data.is_read(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_denial_is_told_from_written_data_as_from_a_value() {
+        let error = json!({ "message": "Denied by user:a: no", "code": "denied" });
+        let mut data = json!({ "toolCallId": "c", "toolName": "bash", "error": error });
+        let told = |data: &Value| {
+            let written = Event::for_test("tool.execution_complete", EventData::written(data));
+            let told = Visible::of_event(&written);
+            assert_eq!(told, said("tool.execution_complete", data.clone()));
+            told
+        };
+        assert_eq!(told(&data).unwrap().call.as_deref(), Some("c"));
+        data["suppressOutput"] = true.into();
+        assert_eq!(told(&data), None);
     }
 
     #[test]

@@ -174,30 +174,18 @@ impl NoticeWriter {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
     use serde_json::json;
 
     use super::*;
-
-    fn event(kind: &str, data: Value) -> Event {
-        Event {
-            kind: kind.to_owned(),
-            data: data.into(),
-            id: "1".to_owned(),
-            timestamp: String::new(),
-            parent_id: None,
-            ephemeral: false,
-        }
-    }
 
     #[tokio::test]
     async fn what_the_client_is_told_of_is_heard_and_nothing_else() {
         let (notices, mut queued) = queue();
         let tap = notices.tap();
-        tap(&event("assistant.message", json!({ "content": "x" })));
-        tap(&event("session.info", json!({ "infoType": "x", "message": "hello" })));
-        tap(&event("commands.changed", json!({})));
-        tap(&event("session.extensions_loaded", json!({})));
+        tap(&Event::for_test("assistant.message", json!({ "content": "x" })));
+        tap(&Event::for_test("session.info", json!({ "infoType": "x", "message": "hello" })));
+        tap(&Event::for_test("commands.changed", json!({})));
+        tap(&Event::for_test("session.extensions_loaded", json!({})));
         notices.end().await;
         let mut notices = Vec::new();
         while let Some(notice) = queued.notices.recv().await {
@@ -217,10 +205,10 @@ mod tests {
         let (notices, queued) = queue();
         let tap = notices.tap();
         for _ in 0..MAX_WAITING {
-            tap(&event("commands.changed", json!({})));
+            tap(&Event::for_test("commands.changed", json!({})));
         }
         assert!(!queued.overrun.load(Ordering::Relaxed));
-        tap(&event("commands.changed", json!({})));
+        tap(&Event::for_test("commands.changed", json!({})));
         assert!(queued.overrun.load(Ordering::Relaxed));
     }
 

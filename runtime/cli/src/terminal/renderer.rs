@@ -309,23 +309,12 @@ mod tests {
         Renderer::new(RenderOptions { colour: false, width: 80, quiet: false })
     }
 
-    fn event(kind: &str, data: Value) -> Event {
-        Event {
-            kind: kind.to_owned(),
-            data: data.into(),
-            id: "1".to_owned(),
-            timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
-            parent_id: None,
-            ephemeral: true,
-        }
-    }
-
     fn delta(id: &str, text: &str) -> Event {
-        event("assistant.message_delta", json!({ "messageId": id, "deltaContent": text }))
+        Event::for_test("assistant.message_delta", json!({ "messageId": id, "deltaContent": text }))
     }
 
     fn message(id: &str, text: &str) -> Event {
-        event("assistant.message", json!({ "messageId": id, "content": text }))
+        Event::for_test("assistant.message", json!({ "messageId": id, "content": text }))
     }
 
     fn play(renderer: &mut Renderer, events: &[Event]) -> String {
@@ -351,23 +340,26 @@ mod tests {
             for (name, value) in more.as_object().into_iter().flatten() {
                 data[name.as_str()] = value.clone();
             }
-            event(kind, data)
+            Event::for_test(kind, data)
         };
         let events = [
-            event("assistant.turn_start", json!({})),
-            event(
+            Event::for_test("assistant.turn_start", json!({})),
+            Event::for_test(
                 "assistant.reasoning_delta",
                 json!({ "reasoningId": "r", "deltaContent": "a\nb" }),
             ),
-            event("assistant.reasoning", json!({ "reasoningId": "r", "content": "a\nb" })),
+            Event::for_test(
+                "assistant.reasoning",
+                json!({ "reasoningId": "r", "content": "a\nb" }),
+            ),
             delta("1", "I look."),
             call("tool.execution_start", json!({ "arguments": { "command": "ls" } })),
             message("1", "I look."),
-            event("session.info", json!({ "message": "fine", "extensionId": "user:x" })),
+            Event::for_test("session.info", json!({ "message": "fine", "extensionId": "user:x" })),
             call("tool.execution_complete", json!({ "success": true })),
             delta("2", "Done."),
-            event("assistant.usage", json!({ "inputTokens": 10, "outputTokens": 2 })),
-            event("assistant.turn_end", json!({})),
+            Event::for_test("assistant.usage", json!({ "inputTokens": 10, "outputTokens": 2 })),
+            Event::for_test("assistant.turn_end", json!({})),
         ];
         let expected = "~ a\n~ b\n\nI look.\n\n* bash  ls\n> user:x: fine\nok bash 0 ms\n\n\
                         Done.\n\n10 tokens in, 2 out, 0 ms\n";
@@ -379,8 +371,11 @@ mod tests {
         let mut renderer = Renderer::new(RenderOptions { colour: false, width: 80, quiet: true });
         let events = [
             delta("1", "One"),
-            event("tool.execution_start", json!({ "toolCallId": "c", "toolName": "bash" })),
-            event("session.warning", json!({ "message": "odd" })),
+            Event::for_test(
+                "tool.execution_start",
+                json!({ "toolCallId": "c", "toolName": "bash" }),
+            ),
+            Event::for_test("session.warning", json!({ "message": "odd" })),
             message("1", "One"),
             message("2", "Two"),
         ];
@@ -392,14 +387,20 @@ mod tests {
         let mut renderer = plain();
         let events = [
             delta("1", "# T\n**b** `c`\n"),
-            event(
+            Event::for_test(
                 "assistant.plan",
                 json!({ "entries": [{ "content": "a", "status": "pending" }] }),
             ),
-            event("tool.execution_start", json!({ "toolName": "bash", "extensionId": "user:x" })),
-            event("tool.execution_complete", json!({ "toolName": "bash", "success": false })),
-            event("abort", json!({ "reason": "user_initiated" })),
-            event("session.error", json!({ "message": "bad" })),
+            Event::for_test(
+                "tool.execution_start",
+                json!({ "toolName": "bash", "extensionId": "user:x" }),
+            ),
+            Event::for_test(
+                "tool.execution_complete",
+                json!({ "toolName": "bash", "success": false }),
+            ),
+            Event::for_test("abort", json!({ "reason": "user_initiated" })),
+            Event::for_test("session.error", json!({ "message": "bad" })),
         ];
         let text = play(&mut renderer, &events);
         assert!(text.is_ascii() && !text.contains('\x1b'), "{text:?}");
@@ -434,7 +435,7 @@ mod tests {
         for colour in [true, false] {
             for kind in kinds {
                 let mut renderer = Renderer::new(RenderOptions { colour, width: 80, quiet: false });
-                let text = play(&mut renderer, &[event(kind, data.clone())]);
+                let text = play(&mut renderer, &[Event::for_test(kind, data.clone())]);
                 assert!(text.contains('x') && text.contains('y'), "{kind}: {text:?}");
                 for bad in ["\x1b]", "\x1b[2J", "\x07", "\u{9b}", "owned"] {
                     assert!(!text.contains(bad), "{kind}: {text:?}");
@@ -442,16 +443,18 @@ mod tests {
             }
         }
         let plan = json!({ "entries": [{ "content": evil, "status": "pending" }] });
-        let text = play(&mut plain(), &[event("assistant.plan", plan)]);
+        let text = play(&mut plain(), &[Event::for_test("assistant.plan", plan)]);
         assert_eq!(text, "[ ] xy\n");
     }
 
     #[test]
     fn prompts_are_shown_if_it_was_not_the_person_who_sent_them() {
-        let own = event("user.message", json!({ "content": "hello" }));
+        let own = Event::for_test("user.message", json!({ "content": "hello" }));
         assert_eq!(plain().event(&own), "");
-        let other =
-            event("user.message", json!({ "content": "go on", "source": "agent-user:loop" }));
+        let other = Event::for_test(
+            "user.message",
+            json!({ "content": "go on", "source": "agent-user:loop" }),
+        );
         assert_eq!(plain().event(&other), "> user:loop: asks the agent: go on\n");
     }
 

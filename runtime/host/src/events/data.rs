@@ -1,11 +1,13 @@
 //! What there is to know of an event: a value, or a text that is read only if somebody looks into it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
 use serde::Serialize;
 use serde::Serializer;
+use serde_json::Map;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -30,6 +32,41 @@ impl EventData {
         let text = serde_json::value::to_raw_value(data);
         let text = text.unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self(Kept::Text { text, read: OnceLock::new() })
+    }
+
+    /// The JSON text, if the data are kept as one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.0 {
+            Kept::Value(_) => None,
+            Kept::Text { text, .. } => Some(text.get()),
+        }
+    }
+
+    /// Whether the data are at hand as a value. Those that are not are read as a whole by whoever looks into them.
+    pub fn is_read(&self) -> bool {
+        match &self.0 {
+            Kept::Value(_) => true,
+            Kept::Text { read, .. } => read.get().is_some(),
+        }
+    }
+
+    /// An object with some of the fields. The others, which may be long, are not read.
+    pub fn only(&self, names: &[&str]) -> Value {
+        let fields: Map<String, Value> = match &self.0 {
+            Kept::Value(value) => {
+                let pick = |name: &&str| Some(((*name).to_owned(), value.get(name)?.clone()));
+                names.iter().filter_map(pick).collect()
+            }
+            Kept::Text { text, .. } => {
+                // What is no object has no fields.
+                let all: HashMap<String, &RawValue> =
+                    serde_json::from_str(text.get()).unwrap_or_default();
+                let read = |name: &&str| serde_json::from_str::<Value>(all.get(*name)?.get()).ok();
+                let pick = |name: &&str| Some(((*name).to_owned(), read(name)?));
+                names.iter().filter_map(pick).collect()
+            }
+        };
+        fields.into()
     }
 
     /// The data as a value.
@@ -85,21 +122,27 @@ mod tests {
 
     use super::*;
 
-    fn is_read(data: &EventData) -> bool {
-        match &data.0 {
-            Kept::Value(_) => true,
-            Kept::Text { read, .. } => read.get().is_some(),
-        }
-    }
-
     #[test]
     fn written_data_are_passed_on_without_being_read() {
         let value = json!({ "b": [1, null], "a": "\u{e9}\n" });
         let data = EventData::written(&value);
         assert_eq!(serde_json::to_string(&data).unwrap(), value.to_string());
-        assert!(!is_read(&data));
+        assert!(!data.is_read());
         assert_eq!(data["b"][0], 1);
-        assert!(is_read(&data) && data == value);
+        assert!(data.is_read() && data == value);
+    }
+
+    #[test]
+    fn some_fields_are_looked_at_without_reading_the_others() {
+        let value = json!({ "long": [1, 2], "short": { "a": "\u{e9}" }, "flag": true });
+        let written = EventData::written(&value);
+        let names = ["flag", "short", "none"];
+        let expected = json!({ "flag": true, "short": { "a": "\u{e9}" } });
+        assert_eq!(written.only(&names), expected);
+        assert!(!written.is_read());
+        assert_eq!(EventData::from(value).only(&names), expected);
+        assert_eq!(EventData::written(&[1]).only(&names), json!({}));
+        assert_eq!(EventData::from(json!([1])).only(&names), json!({}));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What a tool call comes to, for the agent and for the record.
 
-use serde_json::Value;
 use serde_json::json;
 
 use super::Session;
 use super::files::KeepError;
+use super::tool_messages::CompletedError;
+use super::tool_messages::CompletedResult;
+use super::tool_messages::ExecutionComplete;
+use crate::events::EventData;
 use crate::front::Context;
 use crate::tool::ResultType;
 use crate::tool::ToolResult;
@@ -52,27 +55,23 @@ impl ToolOutcome {
         text
     }
 
-    /// The data of `tool.execution_complete`.
-    pub(super) fn completed(&self, id: &str, tool: &str) -> Value {
+    /// The data of `tool.execution_complete`. The result, which may be long, is written down and not copied.
+    pub(super) fn completed(&self, id: &str, tool: &str) -> EventData {
         let result = &self.result;
         let success = result.result_type == ResultType::Success;
-        let mut data = json!({ "toolCallId": id, "toolName": tool, "success": success });
-        if success {
-            data["result"] = json!({ "content": result.text_result_for_llm });
-            if let Some(binaries) = result.rest.get("binaryResultsForLlm") {
-                data["result"]["binaryResultsForLlm"] = binaries.clone();
-            }
-        } else {
-            let message = result.error.as_ref().unwrap_or(&result.text_result_for_llm);
-            data["error"] = json!({ "message": message, "code": result.result_type });
-        }
-        if let Some(telemetry) = result.rest.get("toolTelemetry") {
-            data["toolTelemetry"] = telemetry.clone();
-        }
-        if self.suppress_output {
-            data["suppressOutput"] = true.into();
-        }
-        data
+        let message = result.error.as_ref().unwrap_or(&result.text_result_for_llm);
+        EventData::written(&ExecutionComplete {
+            tool_call_id: id,
+            tool_name: tool,
+            success,
+            result: success.then(|| CompletedResult {
+                content: &result.text_result_for_llm,
+                binary_results_for_llm: result.rest.get("binaryResultsForLlm"),
+            }),
+            error: (!success).then_some(CompletedError { message, code: result.result_type }),
+            tool_telemetry: result.rest.get("toolTelemetry"),
+            suppress_output: self.suppress_output,
+        })
     }
 }
 
@@ -111,5 +110,39 @@ impl Session {
             length.div_ceil(1024),
             path.display()
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(result: ToolResult) -> ToolOutcome {
+        ToolOutcome { result, ends_turn: false, ..ToolOutcome::aborted() }
+    }
+
+    #[test]
+    fn a_success_is_said_with_its_result_and_a_failure_with_its_reason() {
+        let mut result = ToolResult::success("done");
+        result.rest.insert("binaryResultsForLlm".to_owned(), json!([{ "data": "aGk=" }]));
+        result.rest.insert("toolTelemetry".to_owned(), json!({ "rows": 2 }));
+        let images = json!([{ "data": "aGk=" }]);
+        let expected = json!({
+            "toolCallId": "c",
+            "toolName": "t",
+            "success": true,
+            "result": { "content": "done", "binaryResultsForLlm": images },
+            "toolTelemetry": { "rows": 2 },
+        });
+        assert_eq!(outcome(result).completed("c", "t"), expected);
+        let denied = ToolOutcome { suppress_output: true, ..outcome(ToolResult::denied("no")) };
+        let expected = json!({
+            "toolCallId": "c",
+            "toolName": "t",
+            "success": false,
+            "error": { "message": "no", "code": "denied" },
+            "suppressOutput": true,
+        });
+        assert_eq!(denied.completed("c", "t"), expected);
     }
 }

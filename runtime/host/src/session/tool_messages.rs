@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tenon_protocol::json::Json;
 
+use crate::tool::ResultType;
+
 /// The data of `tool.execution_start`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,6 +36,39 @@ pub(super) struct ToolRequested<'a> {
     pub tool_name: &'a str,
     pub arguments: &'a Json,
     pub working_directory: Cow<'a, str>,
+}
+
+/// The data of `tool.execution_complete`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExecutionComplete<'a> {
+    pub tool_call_id: &'a str,
+    pub tool_name: &'a str,
+    pub success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<CompletedResult<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<CompletedError<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_telemetry: Option<&'a Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub suppress_output: bool,
+}
+
+/// What a call has given back.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CompletedResult<'a> {
+    pub content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binary_results_for_llm: Option<&'a Value>,
+}
+
+/// Why a call has given nothing back.
+#[derive(Serialize)]
+pub(super) struct CompletedError<'a> {
+    pub message: &'a str,
+    pub code: ResultType,
 }
 
 /// What the extension that has the tool is told.

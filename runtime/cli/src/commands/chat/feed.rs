@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
-use serde_json::json;
 use tenon_host::events::Event;
 use tenon_host::session::Tap;
 use tokio::sync::mpsc;
@@ -81,16 +80,10 @@ fn without_result(event: &Event) -> Event {
     if event.kind != "tool.execution_complete" {
         return event.clone();
     }
-    let data = &event.data;
-    let mut slim = json!({});
-    for field in ["toolCallId", "toolName", "success", "error", "suppressOutput"] {
-        if let Some(value) = data.get(field) {
-            slim[field] = value.clone();
-        }
-    }
+    let shown = ["toolCallId", "toolName", "success", "error", "suppressOutput"];
     Event {
         kind: event.kind.clone(),
-        data: slim.into(),
+        data: event.data.only(&shown).into(),
         id: event.id.clone(),
         timestamp: event.timestamp.clone(),
         parent_id: event.parent_id.clone(),
@@ -101,27 +94,17 @@ fn without_result(event: &Event) -> Event {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
+    use serde_json::json;
 
     use super::*;
-
-    fn event(kind: &str, data: Value) -> Event {
-        Event {
-            kind: kind.to_owned(),
-            data: data.into(),
-            id: "1".to_owned(),
-            timestamp: String::new(),
-            parent_id: None,
-            ephemeral: true,
-        }
-    }
 
     #[test]
     fn events_come_in_order_without_what_is_not_shown() {
         let (mut feed, tap) = Feed::new();
-        tap(&event("a", json!(1)));
-        tap(&event("hook.start", json!(2)));
+        tap(&Event::for_test("a", json!(1)));
+        tap(&Event::for_test("hook.start", json!(2)));
         let result = json!({ "toolName": "t", "success": true, "result": { "content": "long" } });
-        tap(&event("tool.execution_complete", result));
+        tap(&Event::for_test("tool.execution_complete", result));
         assert_eq!(feed.try_next().unwrap().data, json!(1));
         assert_eq!(feed.try_next().unwrap().data, json!({ "toolName": "t", "success": true }));
         assert!(feed.try_next().is_none());
@@ -131,12 +114,12 @@ mod tests {
     fn only_so_many_wait_and_the_rest_is_counted() {
         let (mut feed, tap) = Feed::new();
         for _ in 0..MAX_WAITING + 5 {
-            tap(&event("a", Value::Null));
+            tap(&Event::for_test("a", Value::Null));
         }
         assert_eq!(feed.lost(), 5);
         assert_eq!(feed.lost(), 0);
         feed.try_next().unwrap();
-        tap(&event("b", Value::Null));
+        tap(&Event::for_test("b", Value::Null));
         assert_eq!(std::iter::from_fn(|| feed.try_next()).count(), MAX_WAITING);
     }
 }

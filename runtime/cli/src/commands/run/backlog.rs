@@ -160,7 +160,10 @@ impl Backlog {
 fn weight(event: &Event) -> usize {
     let parent = event.parent_id.as_ref().map_or(0, String::len);
     let envelope = event.kind.len() + event.id.len() + event.timestamp.len() + parent;
-    NODE_BYTES + envelope + weight_of(&event.data)
+    // What is kept as a text is not read to be weighed: this runs under the event bus's lock.
+    let data =
+        event.data.text().map_or_else(|| weight_of(&event.data), |text| NODE_BYTES + text.len());
+    NODE_BYTES + envelope + data
 }
 
 fn weight_of(value: &Value) -> usize {
@@ -181,18 +184,13 @@ mod tests {
     use std::sync::mpsc;
 
     use serde_json::json;
+    use tenon_host::events::EventData;
 
     use super::*;
 
     fn event(number: usize, text: &str) -> Event {
-        Event {
-            kind: "x".to_owned(),
-            data: json!({ "text": text }).into(),
-            id: number.to_string(),
-            timestamp: String::new(),
-            parent_id: None,
-            ephemeral: true,
-        }
+        let event = Event::for_test("x", json!({ "text": text }));
+        Event { id: number.to_string(), ephemeral: true, ..event }
     }
 
     fn ids(backlog: &Backlog) -> Vec<String> {
@@ -261,5 +259,19 @@ mod tests {
     fn an_event_weighs_what_its_text_does() {
         let small = weight(&event(1, ""));
         assert_eq!(weight(&event(1, &"x".repeat(500))), small + 500);
+    }
+
+    #[test]
+    fn what_is_kept_as_a_text_is_neither_read_to_be_weighed_nor_to_wait() {
+        let weigh = |length: usize| {
+            let data = EventData::written(&json!({ "arguments": "x".repeat(length) }));
+            weight(&Event::for_test("tool.execution_start", data))
+        };
+        assert_eq!(weigh(500), weigh(0) + 500);
+        let event = Event::for_test("hook.start", EventData::written(&json!({ "input": {} })));
+        let backlog = Backlog::new(1024);
+        backlog.push(&event);
+        let waiting = backlog.take().unwrap();
+        assert!(!event.data.is_read() && !waiting[0].data.is_read());
     }
 }

@@ -248,20 +248,12 @@ mod tests {
 
     use super::*;
 
-    fn event(kind: &str, data: Value) -> Event {
-        Event {
-            kind: kind.to_owned(),
-            data: data.into(),
-            id: "1".to_owned(),
-            timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
-            parent_id: None,
-            ephemeral: false,
-        }
-    }
-
     #[test]
     fn events_are_printed_as_they_are_recorded() {
-        let text = lines(&[event("a", json!({ "z": 1, "a": "\u{7f}\n" })), event("b", json!({}))]);
+        let text = lines(&[
+            Event::for_test("a", json!({ "z": 1, "a": "\u{7f}\n" })),
+            Event::for_test("b", json!({})),
+        ]);
         let expected = concat!(
             r#"{"type":"a","data":{"z":1,"a":""#,
             "\u{7f}",
@@ -275,7 +267,8 @@ mod tests {
 
     #[test]
     fn short_parts_of_a_message_are_laid_out_together() {
-        let part = |bytes| event("assistant.message_delta", json!({ DELTA: "x".repeat(bytes) }));
+        let part =
+            |bytes| Event::for_test("assistant.message_delta", json!({ DELTA: "x".repeat(bytes) }));
         let sizes = |batch: &[Event]| groups(batch).map(<[Event]>::len).collect::<Vec<_>>();
         assert_eq!(sizes(&vec![part(1); 1000]), [1000]);
         assert_eq!(
@@ -289,12 +282,13 @@ mod tests {
     #[test]
     fn a_long_part_of_a_message_is_laid_out_in_pieces() {
         let text = "\u{1f600}".repeat(PIECE_BYTES);
-        let long = event("assistant.message_delta", json!({ "messageId": "m", DELTA: text }));
+        let long =
+            Event::for_test("assistant.message_delta", json!({ "messageId": "m", DELTA: text }));
         let pieces: Vec<_> = pieces(&long).collect();
         assert!(pieces.len() > 3 && pieces.iter().all(|piece| piece.data["messageId"] == "m"));
         let all: String = pieces.iter().filter_map(|piece| piece.data[DELTA].as_str()).collect();
         assert_eq!(all, text);
-        let short = event("assistant.message_delta", json!({ DELTA: "x" }));
+        let short = Event::for_test("assistant.message_delta", json!({ DELTA: "x" }));
         assert_eq!(super::pieces(&short).count(), 1);
     }
 
@@ -307,14 +301,15 @@ mod tests {
             ("assistant.message", json!({ "content": "42" })),
             ("assistant.message", json!({ "content": "\n" })),
         ] {
-            assert_eq!(answer.hear(&event(kind, data)), None);
+            assert_eq!(answer.hear(&Event::for_test(kind, data)), None);
         }
         assert_eq!(answer.text.as_deref(), Some("42"));
     }
 
     #[test]
     fn warnings_are_for_the_person() {
-        let warning = event("session.warning", json!({ "warningType": "x", "message": "odd" }));
+        let warning =
+            Event::for_test("session.warning", json!({ "warningType": "x", "message": "odd" }));
         assert_eq!(Answer::default().hear(&warning).as_deref(), Some("odd"));
     }
 }
