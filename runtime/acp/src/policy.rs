@@ -24,19 +24,26 @@ const FOR_THE_PERSON: &[&str] =
 
 /// Answers what the policy decides, and asks the front for the rest.
 pub struct PolicyFront {
+    policy: Arc<Policy>,
+    front: Option<Arc<dyn Front>>,
+}
+
+struct Policy {
     mode: PermissionMode,
     /// The workspace: what is read without asking, if reading is approved.
     roots: Vec<PathBuf>,
-    front: Option<Arc<dyn Front>>,
 }
 
 impl PolicyFront {
     /// A front with a policy before it. The first of the roots is the working directory.
     pub fn new(mode: PermissionMode, roots: Vec<PathBuf>, front: Option<Arc<dyn Front>>) -> Self {
         let resolve = |root: PathBuf| std::fs::canonicalize(&root).unwrap_or(root);
-        Self { mode, roots: roots.into_iter().map(resolve).collect(), front }
+        let policy = Policy { mode, roots: roots.into_iter().map(resolve).collect() };
+        Self { policy: Arc::new(policy), front }
     }
+}
 
+impl Policy {
     /// Whether something is read in the workspace, and nothing elsewhere.
     fn reads_inside(&self, request: &Value) -> bool {
         let inside = |path: &Value| path.as_str().is_some_and(|path| self.is_inside(path));
@@ -57,7 +64,12 @@ impl PolicyFront {
                 .is_some_and(|path| self.roots.iter().any(|root| path.starts_with(root)))
     }
 
-    /// What the policy says by itself.
+    /// Whether links have to be followed on disk to decide.
+    fn follows_links(&self, request: &Value) -> bool {
+        self.mode == PermissionMode::ApproveReads && vocabulary::is_read(request)
+    }
+
+    /// What the policy says by itself. This blocks if it [follows links](Self::follows_links).
     fn decides(&self, request: &Value) -> Option<Decision> {
         let kind = request["kind"].as_str().unwrap_or_default();
         // An extension wants the person to be asked.
@@ -93,8 +105,16 @@ impl Front for PolicyFront {
     }
 
     async fn request_permission(&self, request: &Value) -> Option<Decision> {
-        if let Some(decision) = self.decides(request) {
-            return Some(decision);
+        let decided = if self.policy.follows_links(request) {
+            let (policy, request) = (self.policy.clone(), request.clone());
+            let deciding = tokio::task::spawn_blocking(move || policy.decides(&request));
+            // What cannot be decided is asked.
+            deciding.await.ok().flatten()
+        } else {
+            self.policy.decides(request)
+        };
+        if decided.is_some() {
+            return decided;
         }
         self.front.as_ref()?.request_permission(request).await
     }
@@ -132,7 +152,7 @@ mod tests {
 
     fn decides(mode: PermissionMode, request: Value) -> Option<bool> {
         let roots = vec![PathBuf::from("/a")];
-        PolicyFront::new(mode, roots, None).decides(&request).map(|it| it.is_approved())
+        PolicyFront::new(mode, roots, None).policy.decides(&request).map(|it| it.is_approved())
     }
 
     #[test]
@@ -142,7 +162,8 @@ mod tests {
         std::fs::create_dir(&root).unwrap();
         std::fs::write(folder.path().join("outside"), "").unwrap();
         std::os::unix::fs::symlink(folder.path().join("outside"), root.join("link")).unwrap();
-        let policy = PolicyFront::new(PermissionMode::ApproveReads, vec![root.clone()], None);
+        let roots = vec![root.clone()];
+        let policy = PolicyFront::new(PermissionMode::ApproveReads, roots, None).policy;
         let approves =
             |path: &str| policy.decides(&json!({ "kind": "read", "path": path })).is_some();
         assert!(approves(&root.join("new").to_string_lossy()));

@@ -23,6 +23,8 @@ pub use view::HookTarget;
 pub use view::Pinned;
 pub use view::View;
 
+use crate::extension::CanvasDeclaration;
+use crate::extension::CommandDeclaration;
 use crate::extension::ExtensionInfo;
 use crate::lifecycle;
 pub use crate::lifecycle::Key;
@@ -31,6 +33,7 @@ pub use crate::lifecycle::id_of;
 use crate::log_files::LogFiles;
 use crate::logs::Log;
 use crate::logs::LogLine;
+use crate::tool::SharedTool;
 
 pub type Table = lifecycle::Table<Connection>;
 pub type Extension = lifecycle::Extension<Connection>;
@@ -42,8 +45,32 @@ pub type Effects = lifecycle::Effects<Connection>;
 struct State {
     table: Table,
     logs: BTreeMap<Key, Log>,
-    /// What was offered when it was last announced: tools, commands, canvases.
-    offered: [String; 3],
+}
+
+/// What each extension offers, by its id. Those that offer nothing of a kind are left out.
+#[derive(Default)]
+struct Offered {
+    tools: Vec<(String, Vec<SharedTool>)>,
+    commands: Vec<(String, Vec<CommandDeclaration>)>,
+    canvases: Vec<(String, Vec<CanvasDeclaration>)>,
+}
+
+impl Offered {
+    fn of(table: &Table) -> Self {
+        fn add<T: Clone>(all: &mut Vec<(String, Vec<T>)>, id: &str, offered: &[T]) {
+            if !offered.is_empty() {
+                all.push((id.to_owned(), offered.to_vec()));
+            }
+        }
+        let mut all = Self::default();
+        for extension in table.values().filter(|extension| extension.is_loaded()) {
+            let info = extension.info();
+            add(&mut all.tools, &info.id, &info.tools);
+            add(&mut all.commands, &info.id, &info.commands);
+            add(&mut all.canvases, &info.id, &info.canvases);
+        }
+        all
+    }
 }
 
 /// The extensions as they are now, to be read. Nobody changes them meanwhile, so whoever holds this must not wait.
@@ -60,6 +87,8 @@ impl Deref for Locked<'_> {
 /// All extensions of a session.
 pub struct Extensions {
     state: Mutex<State>,
+    /// What was offered when it was last announced. Taken before the state.
+    offered: Mutex<Offered>,
     /// Counts up whenever an extension's status changes, or a load has less to do.
     changed: watch::Sender<u64>,
     /// Where logs are kept beside the memory.
@@ -68,7 +97,12 @@ pub struct Extensions {
 
 impl Extensions {
     pub fn new(log_files: Option<LogFiles>) -> Self {
-        Self { state: Mutex::default(), changed: watch::Sender::new(0), log_files }
+        Self {
+            state: Mutex::default(),
+            offered: Mutex::default(),
+            changed: watch::Sender::new(0),
+            log_files,
+        }
     }
 
     /// The state. No code of others runs under the lock, and nothing in it waits.
@@ -172,28 +206,16 @@ impl Extensions {
 
     /// Which kinds of offers changed since it was last asked: tools, commands, canvases.
     pub fn changed_offers(&self) -> [bool; 3] {
-        let mut state = self.state();
-        let mut all = [String::new(), String::new(), String::new()];
-        for extension in state.table.values().filter(|extension| extension.is_loaded()) {
-            let info = extension.info();
-            let offered = [
-                serde_json::to_string(&info.tools),
-                serde_json::to_string(&info.commands),
-                serde_json::to_string(&info.canvases),
-            ];
-            for (all, offered) in all.iter_mut().zip(offered) {
-                // Plain data always has a JSON text.
-                let offered = offered.unwrap_or_default();
-                if offered != "[]" {
-                    all.push_str(&info.id);
-                    all.push_str(&offered);
-                }
-            }
-        }
-        let mut changed = [0, 1, 2].map(|kind| state.offered[kind] != all[kind]);
-        // The session's own tools for canvases come with the first and go with the last.
-        changed[0] |= state.offered[2].is_empty() != all[2].is_empty();
-        state.offered = all;
+        let mut before = self.offered.lock();
+        // Schemas are long: they are shared, and compared when the extensions are not locked any more.
+        let now = Offered::of(&self.lock());
+        let changed = [
+            // The session's own tools for canvases come with the first and go with the last.
+            before.tools != now.tools || before.canvases.is_empty() != now.canvases.is_empty(),
+            before.commands != now.commands,
+            before.canvases != now.canvases,
+        ];
+        *before = now;
         changed
     }
 }

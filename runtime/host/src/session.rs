@@ -402,8 +402,14 @@ impl Session {
         if *started {
             return;
         }
+        // The history may be long. It is read before the session has begun, so that what it begins with is said at once.
+        let recorded = if source == StartSource::Resume && !self.facts().begun {
+            self.on_disk(|session| session.0.bus.recorded().map_or(0, |events| events.len())).await
+        } else {
+            None
+        };
         if !std::mem::replace(&mut self.facts().begun, true) {
-            self.announce_start(source);
+            self.announce_start(source, recorded.unwrap_or_default());
         }
         let source = match source {
             StartSource::New => "new",
@@ -420,12 +426,12 @@ impl Session {
         self.facts().contexts.extend(chain.contexts);
     }
 
-    fn announce_start(&self, source: StartSource) {
+    /// Says that the session begins. One that is resumed has so many events before.
+    fn announce_start(&self, source: StartSource, recorded: usize) {
         let time = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
         let context = json!({ "cwd": self.cwd() });
         if source == StartSource::Resume {
-            let count = self.0.bus.recorded().map_or(0, |events| events.len());
-            let data = json!({ "resumeTime": time, "eventCount": count, "context": context });
+            let data = json!({ "resumeTime": time, "eventCount": recorded, "context": context });
             self.emit("session.resume", data);
         } else {
             let data = json!({

@@ -1,6 +1,7 @@
 //! What the session has of one load of an extension: its isolate, its place on the bus, and whoever waits for it.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tenon_protocol::message::CallId;
@@ -17,6 +18,8 @@ use crate::lifecycle::Payload;
 pub struct Connection {
     pub isolate: Handle,
     pub subscriber: Arc<Subscriber>,
+    /// The extension's folder, with links followed when the load was started.
+    pub folder: PathBuf,
     pub(super) calls: HashMap<CallId, oneshot::Sender<Reply>>,
     /// Whether its replies have come at once lately.
     pub(super) promptness: Arc<Promptness>,
@@ -31,10 +34,11 @@ impl Payload for Connection {
 }
 
 impl Connection {
-    pub fn new(isolate: Handle, subscriber: Arc<Subscriber>) -> Self {
+    pub fn new(isolate: Handle, subscriber: Arc<Subscriber>, folder: PathBuf) -> Self {
         Self {
             isolate,
             subscriber,
+            folder,
             calls: HashMap::new(),
             promptness: Arc::default(),
             ended: watch::Sender::new(false),

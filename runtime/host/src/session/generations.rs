@@ -69,8 +69,10 @@ impl Session {
 
     /// A load says which files it was made from.
     pub(super) fn loaded_files(&self, peer: &Peer, files: Vec<LoadedFile>) {
-        let folder = std::fs::canonicalize(&peer.key.2).unwrap_or_default();
-        self.change(|table| table.files_read(peer, files, &folder));
+        self.change(|table| {
+            let folder = table.load(peer).map(|load| load.payload().folder.clone());
+            folder.map(|folder| table.files_read(peer, files, &folder)).unwrap_or_default()
+        });
     }
 
     /// Watches the files that a load was made from. Those outside of the extension's folder may have kept it from loading.

@@ -37,33 +37,44 @@ impl Session {
         }
         let wanted = self.hidden_variables(key, &registration.requested_environment_variables);
         let names: Vec<String> = wanted.keys().cloned().collect();
-        let approvals = Approvals::of(&self.0.options.home);
-        let identity = identity(key);
-        if wanted.is_empty() || approvals.holds(&identity, &names) {
+        if wanted.is_empty() {
             let joined = self.register(peer, registration, &wanted);
             return self.answer(peer, request, joined);
         }
-        // A person may think for as long as they like.
+        // A person may think for as long as they like, and a disk may be slow.
         self.hold_start(peer, true);
         let (session, peer) = (self.clone(), peer.clone());
         self.0.runtime.spawn(async move {
             let approved = tokio::select! {
-                approved = session.approve_variables(&peer.key, &names) => approved,
+                approved = session.may_have(&peer.key, names) => approved,
                 () = session.gone(&peer) => return,
             };
-            let joined = match approved {
-                Ok(()) => {
-                    if let Err(error) = approvals.remember(&identity, &names) {
-                        let text = format!("the approval could not be remembered: {error}");
-                        session.0.extensions.note(&peer.key, LogLevel::Warning, text);
-                    }
-                    session.register(&peer, registration, &wanted)
-                }
-                Err(refusal) => Err(refusal),
-            };
+            let joined = approved.and_then(|()| session.register(&peer, registration, &wanted));
             session.answer(&peer, request, joined);
             session.hold_start(&peer, false);
         });
+    }
+
+    /// Whether an extension may have secrets from the environment: the person has said so before, or says so now.
+    async fn may_have(&self, key: &Key, names: Vec<String>) -> Result<(), String> {
+        let (extension, asked) = (identity(key), names.clone());
+        let held = self.on_disk(move |session| {
+            Approvals::of(&session.0.options.home).holds(&extension, &asked)
+        });
+        if held.await == Some(true) {
+            return Ok(());
+        }
+        self.approve_variables(key, &names).await?;
+        let extension = identity(key);
+        let remembered = self.on_disk(move |session| {
+            Approvals::of(&session.0.options.home).remember(&extension, &names)
+        });
+        let remembered = remembered.await;
+        if let Some(Err(error)) = remembered {
+            let text = format!("the approval could not be remembered: {error}");
+            self.0.extensions.note(key, LogLevel::Warning, text);
+        }
+        Ok(())
     }
 
     /// Asks whether an extension may have secrets from the environment.

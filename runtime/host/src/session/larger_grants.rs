@@ -202,7 +202,11 @@ impl Session {
             }
         }
         if is_news {
-            self.complain(key, self.record_baseline());
+            // Nobody waits for this: whoever starts an extension that may do less writes down everything once more before.
+            let (session, key) = (self.clone(), key.clone());
+            self.0.runtime.spawn_blocking(move || {
+                session.complain(&key, session.record_baseline());
+            });
         }
         is_refused
     }

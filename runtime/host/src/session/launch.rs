@@ -253,12 +253,16 @@ impl Session {
             if !decision.is_approved() {
                 return;
             }
-            let store = TrustStore::of(&session.0.options.home);
-            match store.review(&key.2, &hash) {
-                Ok(()) => drop(session.refresh().await),
-                Err(error) => {
+            let folder = key.2.clone();
+            let reviewed = session.on_disk(move |session| {
+                TrustStore::of(&session.0.options.home).review(&folder, &hash)
+            });
+            match reviewed.await {
+                Some(Ok(())) => drop(session.refresh().await),
+                Some(Err(error)) => {
                     session.0.extensions.note(&key, LogLevel::Error, error.to_string());
                 }
+                None => {}
             }
         });
     }
@@ -287,6 +291,7 @@ impl Session {
             }
         };
         let isolates = &self.0.isolates;
+        let folder = spec.outside.folder.clone();
         // The isolate may speak before it is listed; the lock makes it wait until it is.
         let unwanted = self.change_with(|table| {
             if !table.is_begun(&peer) {
@@ -294,7 +299,7 @@ impl Session {
             }
             match prepared.and_then(|prepared| isolates.start(prepared, spec, receive)) {
                 Ok(isolate) => {
-                    let connection = Connection::new(isolate, subscriber);
+                    let connection = Connection::new(isolate, subscriber, folder);
                     match table.attach(&peer, hash, connection) {
                         Ok(effects) => (None, effects),
                         Err(unwanted) => (Some(unwanted.subscriber), Effects::new()),

@@ -150,7 +150,7 @@ impl Session {
             _ => {}
         }
         match operation {
-            "scaffold" => self.scaffold(&args),
+            "scaffold" => self.look(move |session| session.scaffold(&args)).await,
             "inspect" => {
                 let info = self.only(&args.name)?;
                 Ok(text::inspect(&info, &self.log(&info), LOG_TAIL))
@@ -170,6 +170,15 @@ impl Session {
             },
             _ => self.test(&args).await,
         }
+    }
+
+    /// Does what reads or writes files where it keeps no task waiting.
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Self) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let looked = self.on_disk(look).await;
+        looked.unwrap_or_else(|| Err("the session could not look at its files".to_owned()))
     }
 
     /// The one extension of that name or id.
@@ -215,7 +224,8 @@ impl Session {
 
     /// Loads an extension's files once, beside what runs; and calls one of its tools, if asked to.
     async fn test(&self, args: &Args) -> Answer {
-        let (id, folder) = self.folder_of(&args.name)?;
+        let name = args.name.clone();
+        let (id, folder) = self.look(move |session| session.folder_of(&name)).await?;
         let checked = self.check(&folder).await;
         let answer = report::checked(&id, &folder, &checked);
         if !checked.ok {

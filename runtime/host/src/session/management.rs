@@ -25,6 +25,7 @@ use crate::lifecycle::Stays;
 use crate::manage::CheckReport;
 use crate::manage::ExtensionUsage;
 use crate::manage::ManageError;
+use crate::store::StoreError;
 use crate::switches::Switches;
 
 /// How often it is looked whether the log files can be written.
@@ -52,7 +53,7 @@ impl Session {
     /// Switches an extension on again, for this session and all later ones, and starts it.
     pub async fn enable(&self, name_or_id: &str) -> Result<ExtensionInfo, ManageError> {
         let (key, _) = self.only_one(name_or_id)?;
-        Switches::of(&self.0.options.home).switch_on(&key.2)?;
+        self.switch(&key, |switches, folder| switches.switch_on(folder).map(drop)).await?;
         self.0.extensions.update(|table| {
             table.forgive(&key);
             table.forget_failures(&key);
@@ -66,10 +67,27 @@ impl Session {
         // Nobody starts it while it is switched off.
         let _alone = self.0.lifecycle.lock().await;
         let (key, info) = self.only_one(name_or_id)?;
-        Switches::of(&self.0.options.home).switch_off(&key.2, why)?;
+        let reason = why.to_owned();
+        self.switch(&key, move |switches, folder| switches.switch_off(folder, &reason)).await?;
         let hint = format!("`tenon ext enable {}` lets it run again", info.name);
         self.retire(&key, Stays::Listed(Status::Disabled, LoadError::new(why, hint)));
         self.now(&key)
+    }
+
+    /// Remembers whether an extension is switched on.
+    async fn switch(
+        &self,
+        key: &Key,
+        change: impl FnOnce(&Switches, &Path) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), ManageError> {
+        let folder = key.2.clone();
+        let written =
+            self.on_disk(move |session| change(&Switches::of(&session.0.options.home), &folder));
+        let unknown = || ManageError::NotHere {
+            id: crate::extensions::id_of(key),
+            why: "it could not be remembered".to_owned(),
+        };
+        Ok(written.await.ok_or_else(unknown)??)
     }
 
     fn now(&self, key: &Key) -> Result<ExtensionInfo, ManageError> {

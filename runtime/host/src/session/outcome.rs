@@ -1,5 +1,7 @@
 //! What a tool call comes to, for the agent and for the record.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::Session;
@@ -78,15 +80,21 @@ impl ToolOutcome {
 impl Session {
     /// Puts a text that is too long for an agent into a file, and a preview in its place. Where the session keeps as many
     /// results as it may, the text is cut.
-    pub(super) fn spill(&self, call: &str, result: &mut ToolResult) {
+    pub(super) async fn spill(&self, call: &str, result: &mut ToolResult) {
         let Some(limit) = self.0.options.large_result_bytes else { return };
         let length = result.text_result_for_llm.len();
         if length <= limit {
             return;
         }
-        let path = match self.keep_result(call, &result.text_result_for_llm) {
-            Ok(path) => path,
-            Err(KeepError::NoRoom(why)) => {
+        let text = Arc::new(std::mem::take(&mut result.text_result_for_llm));
+        let (call, whole) = (call.to_owned(), text.clone());
+        let kept = self.on_disk(move |session| session.keep_result(&call, &whole)).await;
+        result.text_result_for_llm = Arc::unwrap_or_clone(text);
+        let path = match kept {
+            Some(Ok(path)) => path,
+            // The runtime ends, and nobody reads the result.
+            None => return,
+            Some(Err(KeepError::NoRoom(why))) => {
                 let text = &mut result.text_result_for_llm;
                 text.truncate(text.floor_char_boundary(limit));
                 let length = length.div_ceil(1024);
@@ -95,7 +103,7 @@ impl Session {
                 ));
                 return;
             }
-            Err(error @ KeepError::Unwritten(_)) => {
+            Some(Err(error @ KeepError::Unwritten(_))) => {
                 // Better long than lost.
                 let message = format!("a long result could not be put into a file: {error}");
                 let data = json!({ "warningType": "result_not_kept", "message": message });

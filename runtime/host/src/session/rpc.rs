@@ -170,15 +170,12 @@ impl Session {
                 let models = agent.map(|agent| agent.models()).unwrap_or_default();
                 Ok(json!({ "list": models, "modelPriceCategories": [], "quotaSnapshots": {} }))
             }
-            "plan.read" => self.read_plan(),
             "plan.update" => needed("content").and_then(|content| self.write_plan(content)),
             "plan.delete" => self.delete_plan(),
             "workspaces.getWorkspace" => Ok(json!({
                 "workspace": { "id": self.id(), "cwd": self.cwd(), "name": self.facts().name },
                 "path": self.folder(),
             })),
-            "workspaces.listFiles" => Ok(self.list_files()),
-            "workspaces.readFile" => needed("path").and_then(|path| self.read_file(path)),
             "workspaces.createFile" => needed("path")
                 .and_then(|path| Ok((path, needed("content")?)))
                 .and_then(|(path, content)| self.write_file(path, content)),
@@ -281,10 +278,15 @@ impl Session {
                 })?;
                 to_json(&outcome.result)
             }
+            "plan.read" => self.read_on_disk(Self::read_plan).await,
+            "workspaces.listFiles" => self.read_on_disk(|session| Ok(session.list_files())).await,
+            "workspaces.readFile" => {
+                let file = params["path"].as_str().map(str::to_owned);
+                let file = file.ok_or_else(|| format!("session.rpc.{path}: `path` is missing"))?;
+                self.read_on_disk(move |session| session.read_file(&file)).await
+            }
             "eventLog.read" => {
-                let session = self.clone();
-                let read = tokio::task::spawn_blocking(move || session.rpc_read_events(&params));
-                read.await.map_err(|error| error.to_string())?
+                self.read_on_disk(move |session| session.rpc_read_events(&params)).await
             }
             "extensions.reload" => {
                 self.reload().await;
@@ -292,6 +294,15 @@ impl Session {
             }
             _ => Err(format!("session.rpc.{path} is not served by this host")),
         }
+    }
+
+    /// Reads something from disk for an extension, while no task waits for the disk.
+    async fn read_on_disk(
+        &self,
+        read: impl FnOnce(&Self) -> Result<Value, String> + Send + 'static,
+    ) -> Result<Value, String> {
+        let read = self.on_disk(read).await;
+        read.unwrap_or_else(|| Err("the session could not read it".to_owned()))
     }
 
     /// Whether an extension may answer a request in the place of the handler it is for. One that may do less than the

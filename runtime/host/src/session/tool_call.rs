@@ -288,7 +288,7 @@ impl Session {
             ResultType::Success => tool.flag("isTerminal"),
             _ => false,
         };
-        self.spill(&caller.tool_call_id, &mut result);
+        self.spill(&caller.tool_call_id, &mut result).await;
         ToolOutcome { result, before, after, ends_turn, suppress_output }
     }
 
