@@ -280,12 +280,17 @@ async fn log() {
     let workspace = Workspace::new().extension("greeter", GREETER).env("TENON_LOG", "trace");
     let client = Client::with_demo(&workspace).await;
     let session = client.open(&workspace).await;
-    let prompt = format!("@call greet {{\"who\":\"{secret}\"}}\n@say $last {secret}");
+    let prompt = format!(
+        "@call extensions_reload {{}}\n@call greet {{\"who\":\"{secret}\"}}\n@say $last {secret}"
+    );
     client.prompt(&session, &prompt).await.unwrap();
     assert!(client.said(&session).contains(secret));
     assert!(client.end().await.success());
     let log = std::fs::read_to_string(workspace.home().join("logs/tenon-acp.log")).unwrap();
     let spans = [
+        "load{session=",
+        "reload{session=",
+        "start{extension=project:greeter}",
         "request{method=session/prompt}",
         "prompt{session=",
         "agent{agent=demo}",

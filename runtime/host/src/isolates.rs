@@ -21,6 +21,7 @@ use tenon_protocol::message::FromIsolate;
 use tenon_protocol::message::IsolateUsage;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::ToIsolate;
+use tracing::warn;
 
 pub(crate) use incoming::Incoming;
 use remote::Remote;
@@ -186,7 +187,11 @@ impl ZygoteConnector {
         if let Some(zygote) = self.alive() {
             return Ok(zygote);
         }
-        let failed_boots = self.last().map_or(0, |dead| dead.failed_boots());
+        let dead = self.last();
+        let failed_boots = dead.as_ref().map_or(0, |dead| dead.failed_boots());
+        if dead.is_some() {
+            warn!(failed_boots, "the zygote has died, and another takes its place");
+        }
         let made = Zygote::connect(&self.program, self.folder.as_deref(), failed_boots);
         let refused = made
             .as_ref()

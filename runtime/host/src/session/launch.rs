@@ -10,6 +10,8 @@ use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::Outside;
 use tenon_protocol::message::ToIsolate;
+use tracing::error;
+use tracing::warn;
 
 use super::Session;
 use crate::config::ExtensionConfig;
@@ -118,6 +120,7 @@ impl Session {
     }
 
     /// Lists an extension, and starts it if nothing speaks against it.
+    #[tracing::instrument(level = "debug", name = "start", skip_all, fields(extension = %candidate.found.id()))]
     async fn admit(&self, candidate: Candidate) {
         let Candidate { found, fresh, files, outlook } = candidate;
         let key = key_of(&found);
@@ -132,6 +135,7 @@ impl Session {
                 }
             }
             Outlook::Fails(error) => {
+                warn!(extension = %found.id(), "an extension cannot be loaded");
                 list();
                 self.change(|table| table.not_started(&key, error));
             }
@@ -306,6 +310,7 @@ impl Session {
                     }
                 }
                 Err(error) => {
+                    error!(extension = %crate::extensions::id_of(key), %error, "no process was started");
                     let error = LoadError::new(error.to_string(), None);
                     (Some(subscriber), table.not_started(key, error))
                 }

@@ -12,6 +12,7 @@ use tenon_protocol::limits::DRAIN_CALLS_DEADLINE;
 use tenon_protocol::message::CallId;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::LogLevel;
+use tracing::Instrument;
 
 use super::Loading;
 use super::Session;
@@ -58,11 +59,13 @@ enum Which {
 
 impl Session {
     /// Finds and starts every extension, and waits until each is running or has failed.
+    #[tracing::instrument(level = "info", name = "load", skip_all, fields(session = self.id()))]
     pub async fn load(&self) {
         let loading = Loading::new(self);
         let session = self.clone();
         // Every extension is listed, also when whoever asked goes away.
-        let started = self.0.runtime.spawn(async move { session.start_all().await });
+        let starting = async move { session.start_all().await };
+        let started = self.0.runtime.spawn(starting.in_current_span());
         // An error means that it panicked, or that the runtime ends.
         let _ = started.await;
         self.settled().await;
@@ -100,10 +103,12 @@ impl Session {
     async fn load_again(&self, which: Which) -> ReloadReport {
         // What was asked for is done also when whoever asked goes away.
         let session = self.clone();
-        let task = self.0.runtime.spawn(async move { session.load_again_alone(which).await });
+        let loading = async move { session.load_again_alone(which).await };
+        let task = self.0.runtime.spawn(loading.in_current_span());
         task.await.unwrap_or_default()
     }
 
+    #[tracing::instrument(level = "info", name = "reload", skip_all, fields(session = self.id(), which = ?which))]
     async fn load_again_alone(&self, which: Which) -> ReloadReport {
         let mut report = ReloadReport::default();
         let loading = Loading::new(self);

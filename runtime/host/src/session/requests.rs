@@ -7,10 +7,13 @@ use serde_json::json;
 use tenon_protocol::message::FromIsolate;
 use tenon_protocol::message::RequestId;
 use tenon_protocol::message::ToIsolate;
+use tracing::error;
+use tracing::warn;
 
 use super::Session;
 use crate::extension::Status;
 use crate::extensions::Peer;
+use crate::extensions::id_of;
 use crate::lifecycle::End;
 
 impl Session {
@@ -43,9 +46,25 @@ impl Session {
             }
             FromIsolate::Ended(reason) => {
                 let end = End::new(reason, self.facts().ended);
+                self.trace_end(peer, &end);
                 let timing = self.0.options.timing;
                 self.change(|table| table.ended(peer, end, Instant::now(), &timing));
             }
+        }
+    }
+
+    /// Tells Tenon's own log that a load has not ended as it should. What the extension said about it is in its own log.
+    fn trace_end(&self, peer: &Peer, end: &End) {
+        let (extension, generation) = (id_of(&peer.key), peer.generation);
+        match end.process_died {
+            Some(with_zygote) => {
+                error!(%extension, generation, with_zygote, "the process of an extension died");
+            }
+            None if end.error.is_none() => {}
+            None if self.is_on_its_way(peer) => {
+                warn!(%extension, generation, "an extension could not be loaded");
+            }
+            None => warn!(%extension, generation, "an extension failed"),
         }
     }
 
