@@ -8,12 +8,12 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 use tenon_tests::Run;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 
 use crate::cycles::MARK;
 use crate::cycles::nothing_remains;
 use crate::guarding::Working;
 use crate::guarding::mark_of;
-use crate::trial;
 use crate::waiting::ends;
 
 pub fn trials() -> Vec<Trial> {

@@ -8,13 +8,13 @@ use std::time::Instant;
 use libtest_mimic::Trial;
 use tenon_tests::Run;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 
 use crate::client::PATIENCE;
 use crate::cycles::MARK;
 use crate::cycles::are_there;
 use crate::cycles::nothing_remains;
 use crate::pty::Terminal;
-use crate::trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![

@@ -15,11 +15,11 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 use tenon_tests::Run;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 
 use crate::client::PATIENCE;
 use crate::cycles::MARK;
 use crate::cycles::nothing_remains;
-use crate::trial;
 use crate::waiting::ends;
 
 pub fn trials() -> Vec<Trial> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use libtest_mimic::Trial;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 
 use crate::client::PATIENCE;
 use crate::client::patiently;
-use crate::trial;
 
 /// Carried by every process that descends from a test.
 pub const MARK: &str = "CYCLES_MARK";

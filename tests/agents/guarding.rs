@@ -18,6 +18,7 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_tests::Run;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 
 use crate::client::Client;
 use crate::client::PATIENCE;
@@ -28,7 +29,6 @@ use crate::cycles::MARK;
 use crate::cycles::are_there;
 use crate::cycles::marked;
 use crate::cycles::nothing_remains;
-use crate::trial;
 use crate::waiting::ends;
 
 pub fn trials() -> Vec<Trial> {

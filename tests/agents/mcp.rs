@@ -20,13 +20,13 @@ use tenon_acp::rpc::Connection;
 use tenon_acp::rpc::Handler;
 use tenon_acp::rpc::RpcError;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 use tokio::sync::mpsc;
 
 use crate::client::PATIENCE;
 use crate::client::patiently;
 use crate::cycles::MARK;
 use crate::cycles::nothing_remains;
-use crate::trial;
 use crate::waiting::ends;
 
 pub fn trials() -> Vec<Trial> {

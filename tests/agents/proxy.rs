@@ -5,11 +5,11 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_acp::rpc::RpcError;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 
 use crate::client::Client;
 use crate::client::permits;
 use crate::client::select;
-use crate::trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![

@@ -6,8 +6,7 @@ use libtest_mimic::Trial;
 use serde_json::Value;
 use tenon_tests::Run;
 use tenon_tests::Workspace;
-
-use crate::trial;
+use tenon_tests::trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![

@@ -16,8 +16,8 @@ use tenon_host::front::Front;
 use tenon_host::session::EndReason;
 use tenon_host::trust::TrustStore;
 use tenon_host::trust::content_hash;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::GENEROUS;
 use crate::world::World;
 use crate::world::answer;

@@ -9,8 +9,8 @@ use tenon_host::Status;
 use tenon_host::session::EndReason;
 use tenon_protocol::layers::ControlGroup;
 use tenon_sandbox::control_groups;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::GENEROUS;
 use crate::world::World;
 use crate::world::call;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tenon_host::Session;
 use tenon_host::Status;
 use tenon_host::isolates::Isolates;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::until;

@@ -8,8 +8,8 @@ use std::net::TcpStream;
 use libtest_mimic::Trial;
 use tenon_host::Session;
 use tenon_host::Status;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::call;

@@ -12,12 +12,12 @@ use tenon_host::Status;
 use tenon_host::session::StartSource;
 use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
+use tenon_tests::trial;
 
 use crate::case::Case;
 use crate::case::Expect;
 use crate::case::Trigger;
 use crate::case::says;
-use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::call;

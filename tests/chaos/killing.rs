@@ -13,8 +13,8 @@ use tenon_host::Status;
 use tenon_host::session::EndReason;
 use tenon_host::tool::ResultType;
 use tenon_tests::Workspace;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::GENEROUS;
 use crate::world::World;
 use crate::world::answer;

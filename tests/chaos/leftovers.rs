@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use libtest_mimic::Trial;
 use tenon_host::Session;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::GENEROUS;
 use crate::world::World;
 use crate::world::answer;

@@ -22,8 +22,6 @@ mod world;
 use std::process::ExitCode;
 
 use libtest_mimic::Arguments;
-use libtest_mimic::Failed;
-use libtest_mimic::Trial;
 
 /// The secret that extensions look for.
 pub const SECRET: (&str, &str) = ("CHAOS_TEST_TOKEN", "hunter2-of-chaos");
@@ -50,17 +48,4 @@ fn main() -> ExitCode {
     ];
     let trials = trials.into_iter().flatten().collect();
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
-}
-
-/// A trial with an event loop of its own.
-pub fn trial<F>(name: &str, body: impl FnOnce() -> F + Send + 'static) -> Trial
-where
-    F: Future<Output = ()> + 'static,
-{
-    Trial::test(name, move || {
-        let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(2).enable_all().build().map_err(Failed::from)?;
-        runtime.block_on(body());
-        Ok(())
-    })
 }

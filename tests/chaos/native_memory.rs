@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use libtest_mimic::Trial;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::GENEROUS;
 use crate::world::World;
 use crate::world::call;

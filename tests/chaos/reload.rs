@@ -18,8 +18,8 @@ use tenon_host::front::Front;
 use tenon_host::session::CallError;
 use tenon_host::session::ToolCall;
 use tenon_host::session::ToolOutcome;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::GENEROUS;
 use crate::world::World;
 use crate::world::answer;

@@ -2,8 +2,8 @@
 
 use libtest_mimic::Trial;
 use tenon_host::SessionOptions;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::World;
 use crate::world::call;
 use crate::world::with_tools;

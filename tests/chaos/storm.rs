@@ -10,8 +10,8 @@ use libtest_mimic::Trial;
 use tenon_host::Session;
 use tenon_host::Status;
 use tenon_host::tool::ResultType;
+use tenon_tests::trial;
 
-use crate::trial;
 use crate::world::World;
 use crate::world::answer;
 use crate::world::call;

@@ -9,6 +9,8 @@ use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
 
+use libtest_mimic::Failed;
+use libtest_mimic::Trial;
 use serde_json::Value;
 
 /// The engine of the binary under test.
@@ -40,6 +42,19 @@ pub fn reachable_tenon(folder: &Path) -> PathBuf {
         std::fs::copy(tenon(), &program).expect("the binary is there");
     }
     program
+}
+
+/// A trial with an event loop of its own.
+pub fn trial<F>(name: &str, body: impl FnOnce() -> F + Send + 'static) -> Trial
+where
+    F: Future<Output = ()> + 'static,
+{
+    Trial::test(name, move || {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_all().build().map_err(Failed::from)?;
+        runtime.block_on(body());
+        Ok(())
+    })
 }
 
 /// A folder of this package, such as `specs`.

@@ -97,11 +97,6 @@ impl AgentProcess {
         how.unwrap_or_else(|| "nobody knows how".to_owned())
     }
 
-    /// How it ended, if it has.
-    pub fn has_exited(&self) -> Option<String> {
-        self.0.ended.borrow().clone()
-    }
-
     /// The last lines of its standard error.
     pub fn last_stderr(&self) -> Vec<String> {
         self.0.tail.lines()
@@ -268,6 +263,13 @@ mod tests {
 
     /// More than any agent here takes, however few processors it gets.
     const LONG: Duration = Duration::from_secs(60);
+
+    impl AgentProcess {
+        /// How it ended, if it has.
+        fn has_exited(&self) -> Option<String> {
+            self.0.ended.borrow().clone()
+        }
+    }
 
     struct Agent {
         process: AgentProcess,

@@ -33,8 +33,6 @@ pub struct RpcError {
 }
 
 impl RpcError {
-    /// What was sent is not JSON.
-    pub const PARSE: i64 = -32700;
     /// What was sent is no request, or none that can be served now.
     pub const INVALID_REQUEST: i64 = -32600;
     /// Nobody serves the method.

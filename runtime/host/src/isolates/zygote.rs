@@ -36,10 +36,8 @@ use tokio::sync::oneshot;
 use tokio::sync::watch;
 
 use super::last_lines::LastLines;
+use crate::private_socket::MAX_PATH_BYTES;
 use crate::store::make_private_folder;
-
-/// The longest path of a socket, in bytes: `sun_path` has 108, the last one is zero.
-const MAX_SOCKET_PATH: usize = 107;
 
 /// Variables of the environment that a zygote gets. Extensions have the environment of their own session; this is for the
 /// engine, the C library and the zygote itself.
@@ -389,7 +387,7 @@ pub(super) fn meeting_place(program: &Path, folder: &Path) -> Option<PathBuf> {
     let key = key.finalize();
     let name: String = key[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     let socket = folder.join(name + ".sock");
-    (socket.as_os_str().len() <= MAX_SOCKET_PATH).then_some(socket)
+    (socket.as_os_str().len() <= MAX_PATH_BYTES).then_some(socket)
 }
 
 /// The zygote at a socket, if there is one and it is the same user's. The same check as the zygote's own: where the system does

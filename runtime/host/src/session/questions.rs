@@ -51,12 +51,14 @@ impl Session {
         .await
     }
 
-    /// Asks whether the agent may leave plan mode; the request and the answer are the contract's.
+    /// Asks whether the agent may leave plan mode; the request and the answer are the contract's. Part of the contract that no
+    /// agent uses yet.
     pub async fn ask_exit_plan_mode(&self, request: &Value) -> Option<Value> {
         self.ask_other(Kind::ExitPlanMode, "onExitPlanModeRequest", "exit_plan_mode", request).await
     }
 
-    /// Asks whether to go on with another model; the request and the answer are the contract's.
+    /// Asks whether to go on with another model; the request and the answer are the contract's. Part of the contract that no
+    /// agent uses yet.
     pub async fn ask_auto_mode_switch(&self, request: &Value) -> Option<Value> {
         let kind = Kind::AutoModeSwitch;
         self.ask_other(kind, "onAutoModeSwitchRequest", "auto_mode_switch", request).await

@@ -1,4 +1,5 @@
-//! Sub-agents: an agent that the session's agent starts for a part of its work.
+//! Sub-agents: an agent that the session's agent starts for a part of its work. Hooks and events for them are part of the
+//! contract; no agent uses them yet, because agents do not tell by ACP which sub-agents they start.
 
 use serde_json::Map;
 use serde_json::Value;
@@ -38,7 +39,7 @@ pub enum SubagentEnd {
 }
 
 impl Session {
-    /// A sub-agent starts: what extensions tell it before its first prompt.
+    /// A sub-agent starts: what extensions tell it before its first prompt. Part of the contract that no agent uses yet.
     pub async fn subagent_started(&self, call: &SubagentCall) -> Vec<Context> {
         let data = json!({
             "toolCallId": call.id,
@@ -52,7 +53,7 @@ impl Session {
         self.hooks().run(chain).await.contexts
     }
 
-    /// A sub-agent is about to return its answer.
+    /// A sub-agent is about to return its answer. Part of the contract that no agent uses yet.
     pub async fn subagent_stopped(
         &self,
         call: &SubagentCall,
@@ -80,7 +81,7 @@ impl Session {
         SubagentEnd::Done { response: chain.response }
     }
 
-    /// A sub-agent could not do its work.
+    /// A sub-agent could not do its work. Part of the contract that no agent uses yet.
     pub fn subagent_failed(&self, call: &SubagentCall, error: &str) {
         self.facts().subagent_blocks.remove(&call.id);
         let data = json!({
