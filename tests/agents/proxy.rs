@@ -5,6 +5,8 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_acp::rpc::RpcError;
 use tenon_tests::Workspace;
+use tenon_tests::resume;
+use tenon_tests::stop;
 use tenon_tests::trial;
 
 use crate::client::Client;
@@ -23,6 +25,7 @@ pub fn trials() -> Vec<Trial> {
         trial("proxy::a_loaded_session_is_replayed_without_hooks", loaded),
         trial("proxy::the_person_decides_in_the_editor", asked),
         trial("proxy::a_crashed_agent_is_reported_and_comes_back", crashed),
+        trial("proxy::an_extension_that_stands_still_holds_up_nobody_else", standing_still),
         trial("proxy::the_mode_that_was_chosen_outlives_a_crash", chosen_mode),
         trial("proxy::a_resumed_session_has_its_commands_and_no_history", resumed),
         trial("proxy::prompts_with_more_than_text_pass_unchanged", blocks),
@@ -227,6 +230,48 @@ async fn crashed() {
     let answer = client.prompt(&session, "@say two").await.unwrap();
     assert_eq!(answer["stopReason"], "end_turn");
     assert!(client.said(&session).contains("two"));
+    assert!(client.end().await.success());
+}
+
+/// An extension that tells in which process it is.
+const HOLDER: &str = r#"import { joinSession } from "@github/copilot-sdk/extension";
+await joinSession({
+  tools: [
+    { name: "process", description: "Tells", skipPermission: true, handler: () => `process ${process.pid}` },
+    { name: "hold", description: "Holds", skipPermission: true, handler: () => "held" },
+  ],
+});
+"#;
+
+async fn standing_still() {
+    let workspace = Workspace::new().extension("greeter", GREETER).extension("holder", HOLDER);
+    let client = Client::with_demo(&workspace).await;
+    let first = client.open(&workspace).await;
+    client.prompt(&first, "@call process {}\n@say $last").await.unwrap();
+    let said = client.said(&first);
+    let pid = said.rsplit_once("process ").unwrap().1;
+    let pid: String = pid.chars().take_while(char::is_ascii_digit).collect();
+    let pid = pid.parse().unwrap();
+    stop(pid);
+    let holding = client.prompt(&first, "@say waiting\n@call hold {}\n@say $last");
+    let meanwhile = async {
+        let waits = |client: &Client| client.said(&first).contains("waiting").then_some(());
+        client.until("the turn has begun", waits).await;
+        // What the agent says in another session passes, and its calls are answered.
+        let second = client.open(&workspace).await;
+        let prompt = "@think hm\n@plan A; B\n@call greet {\"who\":\"you\"}\n@say $last";
+        let answer = client.prompt(&second, prompt).await.unwrap();
+        assert_eq!(answer["stopReason"], "end_turn");
+        assert!(client.said(&second).contains("hello you"), "{}", client.said(&second));
+        for kind in ["agent_thought_chunk", "plan", "tool_call"] {
+            assert!(!client.updates(&second, kind).is_empty(), "{kind} is missing");
+        }
+        assert!(!client.said(&first).contains("held"), "{}", client.said(&first));
+        resume(pid);
+    };
+    let (answer, ()) = tokio::join!(holding, meanwhile);
+    assert_eq!(answer.unwrap()["stopReason"], "end_turn");
+    assert!(client.said(&first).contains("held"), "{}", client.said(&first));
     assert!(client.end().await.success());
 }
 

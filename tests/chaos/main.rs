@@ -15,6 +15,7 @@ mod leftovers;
 mod native_memory;
 mod reload;
 mod results;
+mod stopping;
 mod storm;
 mod supervision;
 mod world;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         forks::trials(),
         killing::trials(),
         leftovers::trials(),
+        stopping::trials(),
         native_memory::trials(),
         supervision::trials(),
     ];

@@ -57,6 +57,25 @@ where
     })
 }
 
+/// Stops a process, and waits until it stands still.
+pub fn stop(pid: u32) {
+    signal(pid, "STOP");
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    while !stat().contains(") T ") {
+        std::thread::yield_now();
+    }
+}
+
+/// Lets a process go on that was stopped.
+pub fn resume(pid: u32) {
+    signal(pid, "CONT");
+}
+
+fn signal(pid: u32, signal: &str) {
+    let sent = Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status();
+    assert!(sent.unwrap().success(), "process {pid} is not there");
+}
+
 /// A folder of this package, such as `specs`.
 pub fn folder(name: &str) -> PathBuf {
     // Not only where it was compiled: clones share what is compiled.

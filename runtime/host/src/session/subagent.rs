@@ -1,5 +1,5 @@
-//! Sub-agents: an agent that the session's agent starts for a part of its work. Hooks and events for them are part of the
-//! contract; no agent uses them yet, because agents do not tell by ACP which sub-agents they start.
+//! Sub-agents: an agent that the session's agent starts for a part of its work. Their hooks and events are part of the
+//! contract; no agent uses them yet.
 
 use serde_json::Map;
 use serde_json::Value;
