@@ -9,6 +9,9 @@ use walkdir::WalkDir;
 
 use crate::world::GENEROUS;
 
+/// The entry file of a bystander of its own.
+const BYSTANDER_FILE: &str = "bystander.mjs";
+
 /// What `case.toml` says; see `hostile/README.md`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -118,6 +121,11 @@ impl Case {
         assert!(!said, "{}\n{text}", self.about);
     }
 
+    /// The extension beside it, if it is to be a particular one.
+    pub fn bystander(&self) -> Option<String> {
+        std::fs::read_to_string(self.folder.join(BYSTANDER_FILE)).ok()
+    }
+
     /// The user's configuration.
     pub fn configuration(&self) -> String {
         let mut config: toml::Table = toml::from_str(GENEROUS).expect("a table");
@@ -139,7 +147,7 @@ impl Case {
         paths.sort_by_key(|path| path.ends_with("extension.mjs"));
         for path in paths {
             let name = path.file_name().expect("a file has a name");
-            if name != "case.toml" {
+            if name != "case.toml" && name != BYSTANDER_FILE {
                 std::fs::copy(&path, target.join(name)).unwrap();
             }
         }

@@ -63,7 +63,7 @@ pub fn trials() -> Vec<Trial> {
 
 async fn run(case: Case, engine: &'static str) {
     let world = World::new();
-    world.extension("bystander", BYSTANDER);
+    world.extension("bystander", case.bystander().as_deref().unwrap_or(BYSTANDER));
     world.config(&case.configuration());
     let folder = world.folder(CULPRIT);
     if case.trigger != Trigger::Load {

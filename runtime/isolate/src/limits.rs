@@ -57,6 +57,12 @@ pub const WORKER_CODE_BYTES: usize = 32 * 1024 * 1024;
 #[cfg(target_os = "linux")]
 pub const MEMORY_SLACK_BYTES: usize = 2 * 1024 * 1024 * 1024;
 
+/// Files, sockets and pipes that an extension's process can have open at a time, and each program that it starts. Servers and
+/// bundlers use hundreds. What the kernel keeps for a socket, such as data that nobody reads, counts for no limit of memory outside
+/// of a control group.
+#[cfg(target_os = "linux")]
+pub const MAX_DESCRIPTORS: u64 = 4_096;
+
 /// Descriptors that a new process closes one by one where the system cannot close a range.
 #[cfg(target_os = "linux")]
 pub const MAX_DESCRIPTORS_TO_CLOSE: i32 = 65_536;

@@ -8,6 +8,7 @@ use tenon_protocol::message::LoadSpec;
 use tenon_sandbox::Mode;
 use tenon_sandbox::Request;
 
+use crate::limits::MAX_DESCRIPTORS;
 use crate::limits::MEMORY_SLACK_BYTES;
 
 /// Files that the C library and the platform read for every extension: time zones, name resolution, certificates.
@@ -27,6 +28,7 @@ pub fn confine(spec: &LoadSpec) -> Result<Layers, String> {
     take_name(&spec.id);
     take_environment(spec);
     limit_memory(spec.limits.memory_bytes);
+    limit_descriptors()?;
     let folder = spec.entry.parent().unwrap_or(Path::new("/"));
     let readable = readable(&spec.entry);
     let mode = if spec.sandbox_required { Mode::Required } else { Mode::BestEffort };
@@ -67,6 +69,25 @@ fn limit_memory(bytes: usize) {
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
     // SAFETY: the structure is ours. If it fails, a lower limit holds already.
     unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) };
+}
+
+/// Bounds how much the process, and each that it starts, can have open. The zygote has taken all that the system gives, for
+/// itself, and this process has inherited that.
+fn limit_descriptors() -> Result<(), String> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is ours; the call writes to nothing else.
+    let mut done = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    if done == 0 {
+        let most = limit.rlim_max.min(MAX_DESCRIPTORS);
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: as above.
+        done = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
+    }
+    if done != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(format!("the process cannot limit how many files it opens: {error}"));
+    }
+    Ok(())
 }
 
 /// What is read to find the extension's packages: its own folder is not enough, because packages are looked for in the
