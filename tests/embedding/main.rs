@@ -37,7 +37,6 @@ use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 use tenon_isolate::Launcher;
 use tenon_isolate::floor;
-use tenon_protocol::engine::Spare;
 
 /// The name under which this program is the one that `tenon-bench` compares processes with.
 const IN_PROCESS: &str = "tenon-in-process";
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
     if name.as_deref().map(Path::new).and_then(Path::file_name) == Some(OsStr::new(IN_PROCESS)) {
         let engine = threads::Engine {
             init: tenon_isolate::init_engine,
-            launcher: |spare| Arc::new(Launcher::new(spare)),
+            launcher: || Arc::new(Launcher),
             bare_isolate: |idle| floor::bare_isolate(idle),
             thread_cpu_time: floor::thread_cpu_time,
         };
@@ -65,7 +64,6 @@ fn main() -> ExitCode {
         test("a_blocked_extension_does_not_delay_another", blocked),
         test("the_event_loop_runs_between_calls", between_calls),
         test("stopping_ends_servers_and_frees_their_ports", ports),
-        test("a_spare_is_used_and_replaced", spare),
         test("joining_again_replaces_the_tools", joining_again),
         test("many_hosts_in_one_process_do_not_share_anything", two_hosts),
         test("an_agent_that_does_not_stop_is_not_listened_to_any_more", stubborn_agent),
@@ -115,8 +113,8 @@ impl Workspace {
         std::fs::write(folder.join("extension.mjs"), source).unwrap();
     }
 
-    async fn load(&self, spare: Spare) -> Session {
-        let session = self.session(spare);
+    async fn load(&self) -> Session {
+        let session = self.session();
         session.load().await;
         for info in session.list() {
             assert_eq!(info.status, Status::Running, "{:?}", info.error);
@@ -124,12 +122,12 @@ impl Workspace {
         session
     }
 
-    fn session(&self, spare: Spare) -> Session {
+    fn session(&self) -> Session {
         let cwd = std::fs::canonicalize(self.0.path()).unwrap();
         let home = cwd.join("home");
         let options = SessionOptions {
             trusted: true,
-            isolates: Isolates::in_process(Arc::new(Launcher::new(spare))),
+            isolates: Isolates::in_process(Arc::new(Launcher)),
             // One that ends stays away for as long as a test takes.
             timing: Timing { restart_after: Duration::from_secs(3600), ..Timing::default() },
             ..SessionOptions::new(cwd, home)
@@ -154,7 +152,7 @@ async fn side_by_side() {
         "{ name: 'waits', handler: () => new Promise((resolve) => globalThis.open = resolve) }, \
          { name: 'opens', handler: () => { globalThis.open('opened'); return 'done'; } }",
     )]);
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     let waiting = tokio::spawn({
         let session = session.clone();
         async move { answer(&session, "waits", json!({})).await }
@@ -178,7 +176,7 @@ async fn cancellation() {
            { name: 'started', handler: () => started.promise },\n\
            { name: 'aborted', handler: () => aborted.promise } ] });\n",
     );
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     let call = tokio::spawn({
         let session = session.clone();
         async move { call(&session, "waits").await }
@@ -200,7 +198,7 @@ async fn one_ends() {
             "{ name: 'slow', handler: () => new Promise((resolve) => setTimeout(() => resolve('whole'), 200)) }",
         ),
     ]);
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     // Polled in this order, so the calls are made in this order.
     let (hanging, slow, exited) =
         tokio::join!(call(&session, "hangs"), call(&session, "slow"), call(&session, "exits"),);
@@ -219,7 +217,7 @@ async fn blocked() {
         ("blocks", "{ name: 'spins', handler: () => { for (;;) {} } }"),
         ("works", "{ name: 'quick', handler: () => 'here' }"),
     ]);
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     let others = async {
         for _ in 0..10 {
             assert_eq!(answer(&session, "quick", json!({})).await, "here");
@@ -240,7 +238,7 @@ async fn between_calls() {
          await joinSession({ tools: [{ name: 'first_tick', handler: () => tick }] });\n\
          const tick = new Promise((resolve) => setTimeout(() => resolve('ticked'), 20));\n",
     );
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     assert_eq!(answer(&session, "first_tick", json!({})).await, "ticked");
     session.end(EndReason::Complete).await;
 }
@@ -254,7 +252,7 @@ async fn ports() {
          await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));\n\
          await joinSession({ tools: [{ name: 'port', handler: () => server.address().port }] });\n",
     );
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     let port: u16 = answer(&session, "port", json!({})).await.parse().unwrap();
     std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
     session.end(EndReason::Complete).await;
@@ -264,36 +262,12 @@ async fn ports() {
     }
 }
 
-async fn spare() {
-    let workspace = Workspace::new(&[]);
-    let session = workspace.session(Spare::Keep);
-    session.wait_until_prepared().await;
-    workspace.write(
-        "late",
-        "import { joinSession } from '@github/copilot-sdk/extension';\nimport { createHash } from 'node:crypto';\n\
-         await joinSession({ tools: [{ name: 'hash', handler: () => \
-           [createHash('sha256').update('x').digest('hex').slice(0, 8), process.cwd(), process.argv[1]] }] });\n",
-    );
-    session.load().await;
-    let info = &session.list()[0];
-    assert!(info.ready.unwrap().from_spare);
-    let seen: Vec<String> =
-        serde_json::from_str(&answer(&session, "hash", json!({})).await).unwrap();
-    let cwd = std::fs::canonicalize(workspace.0.path()).unwrap();
-    assert_eq!(seen[0], "2d711642");
-    assert_eq!(Path::new(&seen[1]), cwd);
-    assert_eq!(Path::new(&seen[2]), cwd.join(".github/extensions/late/extension.mjs"));
-    // The next one is on its way.
-    session.wait_until_prepared().await;
-    session.end(EndReason::Complete).await;
-}
-
 async fn joining_again() {
     let workspace = Workspace::new(&[(
         "twice",
         "{ name: 'old', handler: async () => { await joinSession({ tools: [{ name: 'young', handler: () => 'y' }] }); return 'o'; } }",
     )]);
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     assert_eq!(answer(&session, "old", json!({})).await, "o");
     assert_eq!(answer(&session, "young", json!({})).await, "y");
     assert!(call(&session, "old").await.is_err());
@@ -303,7 +277,7 @@ async fn joining_again() {
 async fn two_hosts() {
     let tool = "{ name: 'where', handler: () => process.cwd() + ' ' + process.env.SESSION_ID }";
     let (one, two) = (Workspace::new(&[("same", tool)]), Workspace::new(&[("same", tool)]));
-    let (first, second) = (one.load(Spare::None).await, two.load(Spare::None).await);
+    let (first, second) = (one.load().await, two.load().await);
     let (a, b) =
         (answer(&first, "where", json!({})).await, answer(&second, "where", json!({})).await);
     assert!(a.starts_with(&*std::fs::canonicalize(one.0.path()).unwrap().to_string_lossy()), "{a}");
@@ -355,7 +329,7 @@ async fn dropped() {
          session.on(() => {});\n\
          setInterval(() => {}, 10);\n",
     );
-    let session = workspace.load(Spare::None).await;
+    let session = workspace.load().await;
     assert_eq!(answer(&session, "t", json!({})).await, "here");
     let named = |name: &str| {
         let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -394,7 +368,7 @@ async fn ended_while_asking() {
     let asked = Arc::new(tokio::sync::Notify::new());
     let options = SessionOptions {
         trusted: true,
-        isolates: Isolates::in_process(Arc::new(Launcher::new(Spare::None))),
+        isolates: Isolates::in_process(Arc::new(Launcher)),
         front: Some(Arc::new(Silent(asked.clone()))),
         ..SessionOptions::new(cwd.clone(), cwd.join("home"))
     };

@@ -10,7 +10,7 @@ use tenon_isolate::floor;
 fn main() -> ExitCode {
     let engine = threads::Engine {
         init: tenon_isolate::init_engine,
-        launcher: |spare| Arc::new(Launcher::new(spare)),
+        launcher: || Arc::new(Launcher),
         bare_isolate: |idle| floor::bare_isolate(idle),
         thread_cpu_time: floor::thread_cpu_time,
     };

@@ -18,7 +18,6 @@ use tenon_console::preflight;
 use tenon_host::Isolates;
 use tenon_host::Session;
 use tenon_protocol::engine::EngineIsolate;
-use tenon_protocol::engine::Spare;
 use tenon_protocol::limits;
 use tenon_protocol::message::FromIsolate;
 use tenon_protocol::message::Grant;
@@ -43,7 +42,7 @@ pub struct Engine {
     /// Initialises it; to be called before any other thread exists.
     pub init: fn(),
     /// Starts isolates in this process.
-    pub launcher: fn(Spare) -> Arc<dyn tenon_protocol::engine::Engine>,
+    pub launcher: fn() -> Arc<dyn tenon_protocol::engine::Engine>,
     /// Makes an engine instance without any platform, and keeps it while the function runs.
     pub bare_isolate: fn(Box<dyn FnOnce()>),
     /// CPU time of the calling thread.
@@ -118,7 +117,7 @@ impl Sessions<'_> {
     }
 
     fn isolates(&self) -> Isolates {
-        Isolates::in_process((self.engine.launcher)(Spare::None))
+        Isolates::in_process((self.engine.launcher)())
     }
 }
 
@@ -129,7 +128,7 @@ fn json_of(value: &impl Serialize) -> Result<Value, CliError> {
 /// Extensions as a program has them that embeds the session.
 async fn extensions(engine: Engine, count: usize) -> Result<Single, CliError> {
     let folder = tempfile::tempdir()?;
-    let launcher = (engine.launcher)(Spare::None);
+    let launcher = (engine.launcher)();
     let (mut isolates, mut times, mut before) = (Vec::new(), Vec::new(), Memory::default());
     for number in 0..WARM_UP + count {
         if number == WARM_UP {

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use tenon_protocol::engine::EngineInfo;
-#[cfg(not(target_os = "linux"))]
-use tenon_protocol::engine::Spare;
 
 /// The engine that the binary was linked with.
 #[derive(Clone, Copy)]
@@ -18,7 +16,7 @@ pub struct Engine {
     pub serve_if_asked: fn() -> Option<ExitCode>,
     /// Starts isolates in this process. On Linux they have processes of their own.
     #[cfg(not(target_os = "linux"))]
-    pub launcher: fn(Spare) -> Arc<dyn tenon_protocol::engine::Engine>,
+    pub launcher: fn() -> Arc<dyn tenon_protocol::engine::Engine>,
 }
 
 static ENGINE: OnceLock<Engine> = OnceLock::new();

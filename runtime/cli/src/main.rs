@@ -12,7 +12,7 @@ fn main() -> ExitCode {
         #[cfg(not(target_os = "linux"))]
         serve_if_asked: || None,
         #[cfg(not(target_os = "linux"))]
-        launcher: |spare| std::sync::Arc::new(tenon_isolate::Launcher::new(spare)),
+        launcher: || std::sync::Arc::new(tenon_isolate::Launcher),
     };
     // SAFETY: nothing was done before, so there is one thread.
     unsafe { tenon_cli::main(engine) }

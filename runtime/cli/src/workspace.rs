@@ -210,7 +210,7 @@ pub fn isolates(home: Option<&Path>) -> Result<Isolates, CliError> {
 #[cfg(not(target_os = "linux"))]
 pub fn isolates(_home: Option<&Path>) -> Result<Isolates, CliError> {
     let engine = crate::engine::get().ok_or_else(|| CliError::new("no engine is linked"))?;
-    Ok(Isolates::in_process((engine.launcher)(tenon_protocol::engine::Spare::Keep)))
+    Ok(Isolates::in_process((engine.launcher)()))
 }
 
 /// A session does not look at what is configured about agents. A mistake in it is an error in every command

@@ -117,8 +117,7 @@ impl Isolates {
     /// Waits until the next extension can be started without further preparation.
     pub async fn wait_until_prepared(&self) {
         match &*self.0 {
-            Where::Nowhere => {}
-            Where::Here(engine) => engine.spare_is_warm().await,
+            Where::Nowhere | Where::Here(_) => {}
             Where::There(_) => drop(self.probe().await),
         }
     }

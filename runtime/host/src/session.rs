@@ -374,7 +374,7 @@ impl Session {
         &self.0.isolates
     }
 
-    /// Waits until the spare isolate, if one is kept, is ready.
+    /// Waits until the zygote, if there is one, is ready.
     pub async fn wait_until_prepared(&self) {
         self.0.isolates.wait_until_prepared().await;
     }

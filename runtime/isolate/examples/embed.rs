@@ -32,7 +32,6 @@ use tenon_host::session::SessionError;
 use tenon_host::session::ToolCall;
 use tenon_host::session::Turn;
 use tenon_isolate::Launcher;
-use tenon_isolate::Spare;
 
 /// Answers prompts. A real one asks a model.
 struct Parrot;
@@ -85,7 +84,7 @@ async fn run(folder: PathBuf) -> Result<(), SessionError> {
     let cwd = std::env::temp_dir();
     let options = SessionOptions {
         extension_folders: vec![folder],
-        isolates: Isolates::in_process(Arc::new(Launcher::new(Spare::None))),
+        isolates: Isolates::in_process(Arc::new(Launcher)),
         agent: Some(Arc::new(Parrot)),
         front: Some(Arc::new(Nod)),
         ..SessionOptions::new(cwd.clone(), cwd.join("tenon-embed"))

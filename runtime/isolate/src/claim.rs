@@ -1,4 +1,4 @@
-//! What turns an engine instance that waits into an extension's.
+//! What turns an engine instance into an extension's.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::message::ToIsolate;
 /// A task of the isolate's own event loop that fills its inbox from somewhere else.
 pub type Feed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What turns a waiting isolate into an extension's.
+/// What turns an engine instance into an extension's.
 pub struct Claim {
     pub spec: LoadSpec,
     pub inbox: mpsc::UnboundedReceiver<ToIsolate>,
@@ -21,7 +21,4 @@ pub struct Claim {
     pub is_alone: bool,
     /// What the kernel enforces of the grant: nothing in a process that is not the extension's own.
     pub layers: Layers,
-    pub from_spare: bool,
-    /// Called when the extension is ready.
-    pub on_ready: Option<Box<dyn FnOnce() + Send>>,
 }

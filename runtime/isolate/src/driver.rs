@@ -23,8 +23,6 @@ use tenon_platform::ops::environment::ExtensionEnv;
 use tenon_platform::ops::exit::ExitRequested;
 use tenon_platform::ops::signals::Signals;
 use tokio::sync::mpsc;
-use tokio::sync::oneshot;
-use tokio::sync::watch;
 
 use crate::children;
 use crate::claim::Claim;
@@ -59,7 +57,7 @@ pub async fn serve(
 ) -> EndReason {
     let (pid, layers) = (std::process::id(), claim.layers);
     outbox.send(FromIsolate::Started { pid, layers });
-    let started = Started::now(claim.from_spare);
+    let started = Started::now();
     let limits = claim.spec.limits;
     let turns = Arc::new(TurnFlag::default());
     let _watch = terminator.set_limits(limits, turns.clone());
@@ -88,7 +86,6 @@ pub async fn serve(
         inbox: claim.inbox,
         outbox,
         terminator,
-        on_ready: claim.on_ready,
         spec: claim.spec,
         started,
         joined: Joined::No,
@@ -97,22 +94,6 @@ pub async fn serve(
         measured_at: Instant::now(),
     };
     driver.run(&url).await
-}
-
-/// Loads what most extensions need, as long as nobody is waiting.
-pub async fn warm_up(
-    worker: &mut Worker,
-    claim: oneshot::Receiver<Claim>,
-    warm: &watch::Sender<bool>,
-) -> Option<Claim> {
-    register_names(worker).await;
-    let mut claim = pin!(claim);
-    if let Ok(claim) = claim.try_recv() {
-        return Some(claim);
-    }
-    load_usual_modules(worker).await;
-    let _ = warm.send(true);
-    claim.await.ok()
 }
 
 /// Lets QuickJS find modules by the names under which its linker asks for them.
@@ -127,9 +108,10 @@ pub async fn register_names(worker: &mut Worker) {
 }
 
 /// Loads what most extensions need.
+#[cfg(target_os = "linux")]
 pub async fn load_usual_modules(worker: &mut Worker) {
-    if let Ok(url) = ModuleSpecifier::parse("tenon:warm") {
-        // A module that cannot be warmed up is loaded when it is needed; the error shows then.
+    if let Ok(url) = ModuleSpecifier::parse("tenon:usual") {
+        // A module that cannot be loaded now is loaded when it is needed; the error shows then.
         if let Ok(id) = worker.runtime.load_side_es_module(&url).await {
             let evaluation = worker.runtime.mod_evaluate(id);
             let _ = worker.runtime.run_event_loop(PollEventLoopOptions::default()).await;
@@ -185,24 +167,18 @@ fn node_program(path: Option<&str>) -> std::path::PathBuf {
 }
 
 /// When the extension was taken on.
-struct Started {
-    at: Instant,
-    cpu: Duration,
-    from_spare: bool,
-}
+struct Started(Instant);
 
 impl Started {
-    fn now(from_spare: bool) -> Self {
-        // Without a spare the thread was started for this extension: all its CPU time counts.
-        let cpu = if from_spare { thread_cpu_time() } else { Duration::ZERO };
-        Self { at: Instant::now(), cpu, from_spare }
+    fn now() -> Self {
+        Self(Instant::now())
     }
 
     fn report(&self) -> ReadyReport {
         ReadyReport {
-            wall_us: self.at.elapsed().as_micros() as u64,
-            cpu_us: thread_cpu_time().saturating_sub(self.cpu).as_micros() as u64,
-            from_spare: self.from_spare,
+            wall_us: self.0.elapsed().as_micros() as u64,
+            // The thread was started for this extension.
+            cpu_us: thread_cpu_time().as_micros() as u64,
             engine: crate::engine::NAME,
         }
     }
@@ -226,7 +202,6 @@ struct Driver<'a> {
     outbox: &'a Outbox,
     terminator: &'a Terminator,
     turns: &'a TurnFlag,
-    on_ready: Option<Box<dyn FnOnce() + Send>>,
     spec: LoadSpec,
     started: Started,
     joined: Joined,
@@ -401,9 +376,6 @@ impl Driver<'_> {
             // is asked, or at the next interval.
             #[cfg(feature = "v8")]
             self.measure(Duration::ZERO);
-            if let Some(on_ready) = self.on_ready.take() {
-                on_ready();
-            }
         } else {
             self.joined = Joined::Yes(turns + 1);
             cx.waker().wake_by_ref();

@@ -1,24 +1,17 @@
-//! Starting isolates, and keeping one warm.
+//! Starting isolates in this process.
 
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use tenon_protocol::engine::Done;
 use tenon_protocol::engine::Engine;
 use tenon_protocol::engine::EngineIsolate;
 use tenon_protocol::engine::Receive;
-use tenon_protocol::engine::Spare;
 use tenon_protocol::layers::Layers;
 use tokio::sync::mpsc;
-use tokio::sync::oneshot;
 use tokio::sync::watch;
 
 use crate::claim::Claim;
 use crate::engine::EngineError;
-use crate::limits::HEAP_BYTES;
 use crate::limits::STARVED_GRACE;
 use crate::limits::TERMINATE_GRACE;
 use crate::message::EndReason;
@@ -31,35 +24,11 @@ use crate::terminator::Terminator;
 use crate::thread;
 use crate::thread::Seat;
 
-/// An isolate that waits.
-struct Waiting {
-    claim: oneshot::Sender<Claim>,
-    outbox: Outbox,
-    terminator: Terminator,
-    warm: watch::Receiver<bool>,
-    ended: watch::Receiver<bool>,
-}
-
-/// Starts isolates. Clones share the spare.
-#[derive(Clone)]
-pub struct Launcher {
-    spare: Arc<Mutex<Place>>,
-}
-
-/// The spare's place.
-struct Place {
-    policy: Spare,
-    spare: Option<Waiting>,
-}
+/// Starts isolates, each on a thread of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Launcher;
 
 impl Launcher {
-    /// A launcher. With [`Spare::Keep`] the first spare is made at once, in the background.
-    pub fn new(policy: Spare) -> Self {
-        let launcher = Self { spare: Arc::new(Mutex::new(Place { policy, spare: None })) };
-        launcher.refill();
-        launcher
-    }
-
     /// Puts an extension on a thread of its own. Its messages go to `send`; the last is
     /// [`FromIsolate::Ended`].
     pub fn start(
@@ -67,80 +36,21 @@ impl Launcher {
         spec: LoadSpec,
         send: impl Fn(FromIsolate) + Send + Sync + 'static,
     ) -> Result<Isolate, EngineError> {
-        self.put(spec, Box::new(send))
-    }
-
-    fn put(&self, spec: LoadSpec, send: Receive) -> Result<Isolate, EngineError> {
-        // A heap's limit is set when the engine is made, so a spare has the usual one.
-        let usual = spec.limits.heap_bytes == HEAP_BYTES;
-        let spare = if usual { self.place().spare.take() } else { None };
-        let from_spare = spare.is_some();
-        let waiting = match spare {
-            Some(waiting) => waiting,
-            None => launch(&spec.id, spec.limits.heap_bytes)?,
-        };
-        let (inbox_sender, inbox) = mpsc::unbounded_channel();
-        waiting.outbox.connect(send);
-        let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
-        let launcher = self.clone();
-        let claim = Claim {
-            spec,
-            inbox,
-            feed: None,
-            is_alone: false,
-            layers: Layers::default(),
-            from_spare,
-            on_ready: Some(Box::new(move || launcher.refill())),
-        };
-        // The thread waits for nothing else; should it have died, `ended` says so.
-        let _ = waiting.claim.send(claim);
-        Ok(Isolate {
-            inbox: inbox_sender,
-            terminator: waiting.terminator,
-            ended: waiting.ended,
-            stop_deadline,
-        })
-    }
-
-    /// Waits until the spare, if one is kept, is ready to be claimed.
-    pub async fn wait_for_spare(&self) {
-        let warm = self.place().spare.as_ref().map(|spare| spare.warm.clone());
-        if let Some(mut warm) = warm {
-            // An error means that the spare's thread is gone; then there is nothing to wait for.
-            let _ = warm.wait_for(|warm| *warm).await;
-        }
-    }
-
-    /// Makes a spare if one is wanted and there is none.
-    pub(crate) fn refill(&self) {
-        let mut place = self.place();
-        if place.policy == Spare::Keep && place.spare.is_none() {
-            // Without a spare the next start is slower; that is all.
-            place.spare = launch("spare", HEAP_BYTES).ok();
-        }
-    }
-
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+        launch(spec, Box::new(send))
     }
 }
 
-fn launch(id: &str, heap_bytes: usize) -> Result<Waiting, EngineError> {
-    let (claim, receiver) = oneshot::channel();
-    let outbox = Outbox::default();
-    let terminator = Terminator::default();
-    let (warm_sender, warm) = watch::channel(false);
+fn launch(spec: LoadSpec, send: Receive) -> Result<Isolate, EngineError> {
+    let (inbox_sender, inbox) = mpsc::unbounded_channel();
+    let (outbox, terminator) = (Outbox::default(), Terminator::default());
+    outbox.connect(send);
     let (ended_sender, ended) = watch::channel(false);
-    let seat = Seat {
-        heap_bytes,
-        claim: receiver,
-        outbox: outbox.clone(),
-        terminator: terminator.clone(),
-        warm: warm_sender,
-        ended: ended_sender,
-    };
-    thread::spawn(id, seat)?;
-    Ok(Waiting { claim, outbox, terminator, warm, ended })
+    let stop_deadline = Duration::from_millis(spec.limits.stop_deadline_ms);
+    let layers = Layers::default();
+    let claim = Claim { spec, inbox, feed: None, is_alone: false, layers };
+    let seat = Seat { claim, outbox, terminator: terminator.clone(), ended: ended_sender };
+    thread::spawn(seat)?;
+    Ok(Isolate { inbox: inbox_sender, terminator, ended, stop_deadline })
 }
 
 /// A running isolate. Dropping it ends the isolate without ceremony; [`Isolate::stop`] lets the
@@ -216,13 +126,8 @@ impl Drop for Isolate {
 
 impl Engine for Launcher {
     fn start(&self, spec: LoadSpec, receive: Receive) -> Result<Box<dyn EngineIsolate>, String> {
-        let isolate = self.put(spec, receive).map_err(|error| error.to_string())?;
+        let isolate = launch(spec, receive).map_err(|error| error.to_string())?;
         Ok(Box::new(isolate))
-    }
-
-    fn spare_is_warm(&self) -> Done {
-        let launcher = self.clone();
-        Box::pin(async move { launcher.wait_for_spare().await })
     }
 }
 

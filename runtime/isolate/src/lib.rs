@@ -7,7 +7,7 @@
 //! ```no_run
 //! # async fn example(spec: tenon_isolate::message::LoadSpec) -> Result<(), tenon_isolate::EngineError> {
 //! tenon_isolate::init_engine(); // on the main thread, before any other thread exists
-//! let launcher = tenon_isolate::Launcher::new(tenon_isolate::Spare::Keep);
+//! let launcher = tenon_isolate::Launcher;
 //! let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
 //! let isolate = launcher.start(spec, move |message| drop(sender.send(message)))?;
 //! while let Some(message) = messages.recv().await {
@@ -56,7 +56,6 @@ pub use engine::init_engine;
 pub use launcher::Isolate;
 pub use launcher::Launcher;
 pub use tenon_protocol::engine::EngineInfo;
-pub use tenon_protocol::engine::Spare;
 pub use tenon_protocol::message;
 #[cfg(target_os = "linux")]
 pub use zygote::serve_if_asked;

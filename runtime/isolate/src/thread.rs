@@ -4,7 +4,6 @@ use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use tokio::sync::oneshot;
 use tokio::sync::watch;
 
 use crate::claim::Claim;
@@ -19,33 +18,29 @@ use crate::worker;
 
 /// What a new thread is given.
 pub struct Seat {
-    pub heap_bytes: usize,
-    pub claim: oneshot::Receiver<Claim>,
+    pub claim: Claim,
     pub outbox: Outbox,
     pub terminator: Terminator,
-    /// Set when the isolate is ready to be claimed.
-    pub warm: watch::Sender<bool>,
     /// Set when the thread has nothing left to do.
     pub ended: watch::Sender<bool>,
 }
 
-/// Starts the thread. It bootstraps an engine instance, waits for its claim and serves it.
-pub fn spawn(id: &str, seat: Seat) -> Result<(), EngineError> {
+/// Starts the thread. It makes an engine instance and serves the extension.
+pub fn spawn(seat: Seat) -> Result<(), EngineError> {
     crate::init_engine();
+    let id = seat.claim.spec.id.clone();
     let builder =
-        std::thread::Builder::new().name(id.to_owned()).stack_size(limits::THREAD_STACK_BYTES);
+        std::thread::Builder::new().name(id.clone()).stack_size(limits::THREAD_STACK_BYTES);
     let run = move || {
-        let Seat { heap_bytes, claim, outbox, terminator, warm, ended } = seat;
-        let reason = live(heap_bytes, claim, &outbox, &terminator, &warm);
+        let Seat { claim, outbox, terminator, ended } = seat;
+        let reason = live(claim, &outbox, &terminator);
         terminator.end_start();
-        if let Some(reason) = reason
-            && terminator.tell_end()
-        {
+        if terminator.tell_end() {
             outbox.send(FromIsolate::Ended(reason));
         }
         let _ = ended.send(true);
     };
-    builder.spawn(run).map(drop).map_err(|source| EngineError::Thread { id: id.to_owned(), source })
+    builder.spawn(run).map(drop).map_err(|source| EngineError::Thread { id, source })
 }
 
 /// Lets as many threads make an engine instance at a time as there are processors. It is nothing but computing
@@ -79,14 +74,8 @@ impl Drop for Inside {
     }
 }
 
-/// The life of the thread; `None` if nobody ever claimed it.
-fn live(
-    heap_bytes: usize,
-    claim: oneshot::Receiver<Claim>,
-    outbox: &Outbox,
-    terminator: &Terminator,
-    warm: &watch::Sender<bool>,
-) -> Option<EndReason> {
+/// The life of the thread.
+fn live(claim: Claim, outbox: &Outbox, terminator: &Terminator) -> EndReason {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(limits::MAX_BLOCKING_THREADS)
@@ -94,7 +83,7 @@ fn live(
         .build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return Some(EndReason::Setup { message: error.to_string() }),
+        Err(error) => return EndReason::Setup { message: error.to_string() },
     };
     let reason = {
         // The engine schedules work on the runtime it was made in.
@@ -102,14 +91,14 @@ fn live(
         terminator.attach_thread();
         let made = {
             let _turn = Turnstile::pass();
-            worker::create(heap_bytes, outbox.clone(), terminator)
+            worker::create(claim.spec.limits.heap_bytes, outbox.clone(), terminator)
         };
         match made {
             Ok(mut worker) => {
                 terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
                 let reason = runtime.block_on(async {
-                    let claim = driver::warm_up(&mut worker, claim, warm).await?;
-                    Some(driver::serve(&mut worker, claim, outbox, terminator).await)
+                    driver::register_names(&mut worker).await;
+                    driver::serve(&mut worker, claim, outbox, terminator).await
                 });
                 terminator.detach();
                 let (output, log) = (worker.output, worker.log);
@@ -118,7 +107,7 @@ fn live(
                 log.report();
                 reason
             }
-            Err(error) => Some(EndReason::Setup { message: error.to_string() }),
+            Err(error) => EndReason::Setup { message: error.to_string() },
         }
     };
     // Blocking tasks that nobody waits for must not hold the thread.

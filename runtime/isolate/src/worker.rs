@@ -3,7 +3,7 @@
 //! This does for our isolates what `deno_runtime`'s `MainWorker` does for Deno's program, with three
 //! differences: the list of extensions is ours to change, so that QuickJS can be given sources that
 //! were transpiled at build time; nothing of it belongs to the process; and what depends on the
-//! extension is filled in later, so that a spare can be made ahead of need.
+//! extension is filled in later, so that the zygote can make one for all.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -24,15 +24,6 @@ pub struct EngineInfo {
     pub node: &'static str,
 }
 
-/// Whether an isolate waits, bootstrapped, for the next extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spare {
-    /// One does. It costs the memory of one idle extension and saves its start.
-    Keep,
-    /// None does: for programs that load their extensions once and end.
-    None,
-}
-
 /// Takes an isolate's messages, on the isolate's own thread.
 pub type Receive = Box<dyn Fn(FromIsolate) + Send + Sync>;
 
@@ -43,9 +34,6 @@ pub type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub trait Engine: Send + Sync {
     /// Puts an extension into an isolate. Its messages go to `receive`; the last is [`FromIsolate::Ended`].
     fn start(&self, spec: LoadSpec, receive: Receive) -> Result<Box<dyn EngineIsolate>, String>;
-
-    /// Completes when the spare, if one is kept, is ready.
-    fn spare_is_warm(&self) -> Done;
 }
 
 /// An isolate in this process. Dropping it ends the isolate without ceremony.

@@ -294,8 +294,6 @@ pub struct ReadyReport {
     pub wall_us: u64,
     /// CPU time of the isolate's thread for the same, in microseconds.
     pub cpu_us: u64,
-    /// Whether a warm spare was used.
-    pub from_spare: bool,
     /// What the extension runs on.
     pub engine: EngineName,
 }

@@ -321,8 +321,8 @@ mod tests {
             round(&FromIsolate::Ended(end));
         }
         round(&FromIsolate::Log(LogRecord { level: LogLevel::Info, text: "x".into() }));
-        let (wall_us, cpu_us, from_spare, engine) = (1, 2, true, EngineName::V8);
-        round(&FromIsolate::Ready(ReadyReport { wall_us, cpu_us, from_spare, engine }));
+        let (wall_us, cpu_us, engine) = (1, 2, EngineName::V8);
+        round(&FromIsolate::Ready(ReadyReport { wall_us, cpu_us, engine }));
         let file = LoadedFile {
             path: "/x".into(),
             hash: String::new(),

@@ -56,7 +56,7 @@ fn found(name: &str) -> Found {
 }
 
 fn report() -> ReadyReport {
-    ReadyReport { wall_us: 1, cpu_us: 1, from_spare: false, engine: EngineName::V8 }
+    ReadyReport { wall_us: 1, cpu_us: 1, engine: EngineName::V8 }
 }
 
 /// What an extension offers that has these tools.

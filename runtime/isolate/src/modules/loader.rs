@@ -49,8 +49,8 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
         include_str!("../../../../js-sdk/src/public/node-module.js"),
     ),
     ("module", "tenon:node-module", include_str!("../../../../js-sdk/src/public/node-module.js")),
-    // Evaluated in a spare isolate before it is needed.
-    ("tenon:warm", "tenon:warm", include_str!("../../../../js-sdk/src/public/warm.js")),
+    // Evaluated in the zygote.
+    ("tenon:usual", "tenon:usual", include_str!("../../../../js-sdk/src/public/usual.js")),
 ];
 
 /// From this size on a module's compiled form is kept for the next load. Compiling a smaller one

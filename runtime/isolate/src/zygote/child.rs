@@ -235,15 +235,7 @@ fn serve(
     terminator.attach(worker.runtime.v8_isolate().thread_safe_handle());
     let (inbox_sender, inbox) = mpsc::unbounded_channel();
     let feed = session_socket::feed(socket, decoder, inbox_sender);
-    let claim = Claim {
-        spec,
-        inbox,
-        feed: Some(Box::pin(feed)),
-        is_alone: true,
-        layers,
-        from_spare: false,
-        on_ready: None,
-    };
+    let claim = Claim { spec, inbox, feed: Some(Box::pin(feed)), is_alone: true, layers };
     tenon_platform::ops::descriptors::keep_what_is_open();
     let reason = runtime.block_on(driver::serve(&mut worker, claim, outbox, terminator));
     terminator.end_start();
