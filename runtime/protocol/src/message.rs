@@ -45,12 +45,12 @@ pub struct Outside {
     /// The extension's folder, without links: what a person approves is what is in it.
     pub folder: PathBuf,
     /// Set while an extension runs, or has run, that may do less and may have written them.
-    pub suspicion: Option<Suspicion>,
+    pub refused_changes: Option<RefusedChanges>,
 }
 
 /// Which files from outside are not loaded: those that changed since a moment, unless their content is known.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Suspicion {
+pub struct RefusedChanges {
     /// The extension that may do less.
     pub who: String,
     /// When it was started.
@@ -270,7 +270,7 @@ pub struct LoadedFile {
     pub hash: String,
     /// Whether it belongs to an installed package, which is not watched for changes.
     pub is_package: bool,
-    /// Whether it was not loaded after all, because of a [`Suspicion`].
+    /// Whether it was not loaded after all, because of [`RefusedChanges`].
     pub is_refused: bool,
 }
 

@@ -4,7 +4,7 @@
 //!
 //! What an extension imports from outside of its folder counts, too. The files of the last load are compared here before the
 //! next. Whatever else the next one imports, such as a package that now stands nearer, is met by the loader, which refuses what
-//! changed since the smaller grant was there ([`Suspicion`]).
+//! changed since the smaller grant was there ([`RefusedChanges`]).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tenon_protocol::message::FileTime;
 use tenon_protocol::message::LoadedFile;
 use tenon_protocol::message::LogLevel;
-use tenon_protocol::message::Suspicion;
+use tenon_protocol::message::RefusedChanges;
 
 use super::Session;
 use super::baseline::Abandoned;
@@ -177,7 +177,11 @@ impl Session {
     }
 
     /// Which files from outside a load must not read, because an extension that may do less may have written them.
-    pub(super) fn suspicion(&self, key: &Key, config: &ExtensionConfig) -> Option<Suspicion> {
+    pub(super) fn refused_changes(
+        &self,
+        key: &Key,
+        config: &ExtensionConfig,
+    ) -> Option<RefusedChanges> {
         if self.larger_grants().restricted.is_empty() {
             return None;
         }
@@ -186,7 +190,7 @@ impl Session {
         let (who, since) =
             grants.smaller(key, config, has_secrets).min_by_key(|(_, since)| *since)?;
         let accepted = grants.accepted.get(key).map(|content| content.outside.clone());
-        Some(Suspicion { who: id_of(who), since, accepted: accepted.unwrap_or_default() })
+        Some(RefusedChanges { who: id_of(who), since, accepted: accepted.unwrap_or_default() })
     }
 
     /// Takes down what a load has read from outside of its folder; whether it was refused any of it.

@@ -115,7 +115,7 @@ impl Session {
         if let Err(error) = self.before_start(key, &config) {
             return Outlook::Fails(LoadError::new(format!("it is restricted, and {error}"), None));
         }
-        spec.outside.suspicion = self.suspicion(key, &config);
+        spec.outside.refused_changes = self.refused_changes(key, &config);
         Outlook::Starts(Box::new(spec))
     }
 
@@ -379,7 +379,7 @@ impl Session {
         let sandbox_required = config.sandbox == Sandbox::Required;
         let cwd = options.cwd.clone();
         let real = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
-        let outside = Outside { folder: real, suspicion: None };
+        let outside = Outside { folder: real, refused_changes: None };
         LoadSpec { id, entry, cwd, env, grant, sandbox_required, limits, outside }
     }
 

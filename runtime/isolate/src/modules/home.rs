@@ -91,10 +91,10 @@ impl Home {
         }
         let mut read = outside::read(path);
         let hash = read.as_ref().map_or_else(|_| String::new(), |(bytes, _)| sha256(bytes));
-        let suspicion = outside.and_then(|outside| outside.suspicion.as_ref());
+        let refused = outside.and_then(|outside| outside.refused_changes.as_ref());
         let mut is_refused = false;
-        if let (Ok((_, changed)), Some(suspicion)) = (&read, suspicion)
-            && let Err(error) = outside::check(suspicion, real, &hash, *changed)
+        if let (Ok((_, changed)), Some(refused)) = (&read, refused)
+            && let Err(error) = outside::check(refused, real, &hash, *changed)
         {
             is_refused = true;
             read = Err(error);

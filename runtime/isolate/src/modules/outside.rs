@@ -8,7 +8,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use crate::message::FileTime;
-use crate::message::Suspicion;
+use crate::message::RefusedChanges;
 
 /// Reads a file, and says when it was last changed. Nobody can set that time but by setting the system's clock, also not by
 /// moving another file to its place.
@@ -23,18 +23,17 @@ pub fn read(path: &Path) -> std::io::Result<(Vec<u8>, FileTime)> {
 
 /// Whether a file may be loaded, with what was in it and when it was last changed.
 pub fn check(
-    suspicion: &Suspicion,
+    refused: &RefusedChanges,
     real: &Path,
     hash: &str,
     changed: FileTime,
 ) -> std::io::Result<()> {
-    if changed <= suspicion.since || suspicion.accepted.get(real).is_some_and(|known| known == hash)
-    {
+    if changed <= refused.since || refused.accepted.get(real).is_some_and(|known| known == hash) {
         return Ok(());
     }
     Err(std::io::Error::other(format!(
         "it waits for your approval: it changed while {} ran, which has a smaller grant",
-        suspicion.who
+        refused.who
     )))
 }
 
@@ -61,8 +60,8 @@ mod tests {
     fn what_changed_is_refused_unless_its_content_is_known() {
         let (path, since) = (Path::new("/x"), FileTime(10, 5));
         let accepted = [(path.to_owned(), "known".to_owned())].into();
-        let suspicion = Suspicion { who: "user:meek".into(), since, accepted };
-        let check = |path, hash, changed| check(&suspicion, path, hash, changed);
+        let refused = RefusedChanges { who: "user:meek".into(), since, accepted };
+        let check = |path, hash, changed| check(&refused, path, hash, changed);
         assert!(check(path, "other", since).is_ok());
         assert!(check(path, "known", FileTime(10, 6)).is_ok());
         let refusal = check(path, "other", FileTime(10, 6)).unwrap_err().to_string();
