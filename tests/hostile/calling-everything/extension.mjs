@@ -1,5 +1,7 @@
-import { joinSession } from "@github/copilot-sdk/extension";
+import * as sdk from "@github/copilot-sdk";
+import * as extension from "@github/copilot-sdk/extension";
 import fs from "node:fs";
+import { namespaces } from "./namespaces.mjs";
 import { walk } from "./walk.mjs";
 
 /** Fewer would mean that the walk does not find what it looks for. */
@@ -12,7 +14,7 @@ const { log } = console;
 process.on("unhandledRejection", () => undefined);
 process.on("uncaughtException", () => undefined);
 
-await joinSession({
+const session = await extension.joinSession({
   tools: [{
     name: "attack",
     description: "Misbehaves",
@@ -21,7 +23,17 @@ await joinSession({
       // It goes on behind the function at which it was ended: by a limit, or an error that nobody could catch.
       const lines = readFileSync("place", "utf8").split("\n");
       const from = Number.parseInt(lines.at(-2) ?? "-1", 10) + 1;
-      const total = await walk({ from, to: Infinity, begin: (index, path) => writeSync(place, `${index} ${path}\n`) });
+      const begin = (index, path) => writeSync(place, `${index} ${path}\n`);
+      const more = [
+        ["session", session],
+        ["session.ui", session.ui],
+        ["session.factory", session.factory],
+        ["session.connection", session.connection],
+        ["sdk", sdk],
+        ["extension", extension],
+        ...namespaces(session.rpc),
+      ];
+      const total = await walk({ from, to: Infinity, begin, more });
       closeSync(place);
       if (total < FEWEST) throw new Error(`broke: ${total} functions are all that was found`);
       log("walked to the end");

@@ -1,0 +1,1 @@
+../calling-everything/walk.mjs
