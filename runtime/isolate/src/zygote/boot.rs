@@ -3,6 +3,7 @@
 //! A fork copies memory, descriptors, and one thread. So at that point no other thread may be active, no operation may be
 //! pending, no random number may have been drawn, and the tokio runtime that booted the platform must be gone.
 
+use std::io::Write;
 use std::os::fd::RawFd;
 
 use crate::driver;
@@ -43,7 +44,10 @@ pub fn boot() -> std::io::Result<Booted> {
     runtime.block_on(async {
         driver::register_names(&mut worker).await;
         driver::load_usual_modules(&mut worker).await;
-        rehearsal::rehearse(&mut worker).await;
+        if let Err(error) = rehearsal::rehearse(&mut worker).await {
+            // Extensions start without it, only later.
+            let _ = writeln!(std::io::stderr(), "the zygote's rehearsal failed: {error}");
+        }
     });
     engine::finish_compiling(&mut worker.runtime);
     drop(runtime);

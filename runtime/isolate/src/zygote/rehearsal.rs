@@ -20,45 +20,98 @@ const EXTENSION: &str = include_str!("rehearsal.mjs");
 /// Turns of the event loop that the rehearsal may take. It waits for nothing outside, so it needs a few.
 const MAX_TURNS: usize = 200;
 
-/// Rehearses. What fails here fails in the extension that needs it, with its own error; the rehearsal only costs.
-pub async fn rehearse(worker: &mut Worker) {
+/// The rehearsal did not get to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RehearsalError {
+    /// JavaScript threw, or a module was not found.
+    #[error(transparent)]
+    JavaScript(#[from] CoreError),
+    /// Its address is none.
+    #[error(transparent)]
+    Address(#[from] deno_core::url::ParseError),
+    /// Nothing more happened, and it was still waiting.
+    #[error("it waits for something that does not come")]
+    Unfinished,
+}
+
+/// Rehearses. What fails here fails in the extension that needs it, with its own error; without the rehearsal extensions only take
+/// longer to start.
+pub async fn rehearse(worker: &mut Worker) -> Result<(), RehearsalError> {
     refuse_requests(worker, true);
-    let _ = run(worker).await;
+    let outcome = run(worker).await;
     refuse_requests(worker, false);
+    outcome
 }
 
 fn refuse_requests(worker: &mut Worker, refused: bool) {
     worker.runtime.op_state().borrow_mut().borrow_mut::<Bridge>().refuse_requests(refused);
 }
 
-async fn run(worker: &mut Worker) -> Result<(), CoreError> {
-    let Ok(url) = ModuleSpecifier::parse("tenon:rehearsal") else { return Ok(()) };
+async fn run(worker: &mut Worker) -> Result<(), RehearsalError> {
+    let url = ModuleSpecifier::parse("tenon:rehearsal")?;
     let adopt = ["/rehearsal.mjs".into(), "rehearsal".into(), "/rehearsal".into(), 1000.into()];
     driver::call(&mut worker.runtime, &worker.functions.adopt, &adopt)?;
     let id = worker.runtime.load_side_es_module_from_code(&url, EXTENSION).await?;
     let mut evaluation = Box::pin(worker.runtime.mod_evaluate(id));
-    turn_until(worker, |cx| evaluation.as_mut().poll(cx).is_ready()).await;
+    let mut evaluated = None;
+    turn_until(worker, |cx| {
+        if let Poll::Ready(outcome) = evaluation.as_mut().poll(cx) {
+            evaluated = Some(outcome);
+        }
+        evaluated.is_some()
+    })
+    .await?;
+    evaluated.ok_or(RehearsalError::Unfinished)??;
     for kind in ["listens", "tool", "hook", "command"] {
         // No such tool: the way there and the failure are what is rehearsed.
         let call = [kind.into(), 1.into(), "{}".into()];
         driver::call(&mut worker.runtime, &worker.functions.dispatch, &call)?;
     }
     driver::call(&mut worker.runtime, &worker.functions.deliver, &["[]".into()])?;
-    turn_until(worker, |_| false).await;
-    Ok(())
+    turn_until(worker, |_| false).await
 }
 
 /// Turns the event loop until something is done, or nothing more happens by itself.
-async fn turn_until(worker: &mut Worker, mut is_done: impl FnMut(&mut Context<'_>) -> bool) {
+async fn turn_until(
+    worker: &mut Worker,
+    mut is_done: impl FnMut(&mut Context<'_>) -> bool,
+) -> Result<(), RehearsalError> {
     for _ in 0..MAX_TURNS {
-        let (idle, done) = poll_fn(|cx| {
+        let (turn, done) = poll_fn(|cx| {
             worker.run_foreground(cx);
             let turn = worker.runtime.poll_event_loop(cx, PollEventLoopOptions::default());
-            Poll::Ready((turn.is_ready(), is_done(cx)))
+            Poll::Ready((turn, is_done(cx)))
         })
         .await;
-        if done || idle {
-            return;
+        match turn {
+            Poll::Ready(Err(error)) => return Err(error.into()),
+            Poll::Ready(Ok(())) => return Ok(()),
+            Poll::Pending if done => return Ok(()),
+            Poll::Pending => {}
         }
+    }
+    Err(RehearsalError::Unfinished)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::HEAP_BYTES;
+    use crate::outbox::Outbox;
+    use crate::terminator::Terminator;
+    use crate::worker;
+
+    #[test]
+    fn the_rehearsal_gets_to_its_end() {
+        crate::init_engine();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _inside = runtime.enter();
+        let mut worker =
+            worker::create(HEAP_BYTES, Outbox::default(), &Terminator::default()).unwrap();
+        runtime.block_on(async {
+            driver::register_names(&mut worker).await;
+            driver::load_usual_modules(&mut worker).await;
+            rehearse(&mut worker).await.unwrap();
+        });
     }
 }
