@@ -169,3 +169,24 @@ fn arguments_may_come_from_standard_input() {
     command.stdin(std::fs::File::open(input).unwrap());
     assert_eq!(command.output().unwrap().stdout, b"from a file\n");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_layers_of_the_sandbox_are_shown() {
+    let workspace = Workspace::new().tool("free", "return 1;").tool("confined", "return 2;");
+    workspace.home_file("config.toml", "[extensions.confined]\nprofile = \"none\"\n");
+    let layers = tenon_sandbox::available();
+    let doctor = workspace.run(&["doctor"]).stdout;
+    let line = doctor.lines().find(|line| line.contains("sandbox")).unwrap();
+    assert!(line.contains(&layers.to_string()), "{doctor}");
+    let shown = |name: &str| {
+        let text = workspace.run(&["ext", "inspect", name]).stdout;
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("sandbox"));
+        line.unwrap_or_else(|| panic!("{text}")).trim().to_owned()
+    };
+    assert_eq!(shown("free"), "none: the grant restricts nothing");
+    // A mount namespace is made where something inside of an allowed folder is denied, which is so with this profile or not.
+    let with = |mount_namespace| Layers { mount_namespace, ..layers.clone() }.to_string();
+    let confined = shown("confined");
+    assert!([with(true), with(false)].contains(&confined), "{confined} of {layers}");
+}

@@ -15,3 +15,5 @@ mod people;
 mod privacy;
 mod results;
 mod snapshot;
+#[cfg(target_os = "linux")]
+mod zygotes;

@@ -71,7 +71,7 @@ fn child_of(process: u32) -> u32 {
     child.unwrap()
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "this never came: {what}");
