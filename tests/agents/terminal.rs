@@ -4,7 +4,7 @@ use libtest_mimic::Trial;
 use tenon_tests::Workspace;
 
 use crate::pty::Terminal;
-use crate::trial;
+use tenon_tests::trial;
 
 pub fn trials() -> Vec<Trial> {
     vec![trial("terminal::no_program_of_an_extension_reaches_it", programs)]

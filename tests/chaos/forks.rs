@@ -10,8 +10,10 @@ use tenon_host::Status;
 use tenon_host::isolates::Isolates;
 use tenon_tests::trial;
 
+use crate::without_memory;
 use crate::world::World;
 use crate::world::answer;
+use crate::world::patiently;
 use crate::world::until;
 use crate::world::until_answer;
 use crate::world::until_generation;
@@ -26,12 +28,15 @@ pub fn trials() -> Vec<Trial> {
         trial("forks::an_extension_has_no_descriptor_of_another", descriptors),
         trial("forks::a_heap_of_another_size_is_made_in_the_fork", another_heap),
         trial("forks::what_the_engine_puts_off_is_done", put_off),
+        trial("forks::what_is_collected_is_finalized", finalization),
+        trial("forks::a_booted_zygote_has_nothing_that_forks_would_share", booted),
         trial("forks::an_extension_at_rest_is_not_woken", rest),
         trial("forks::an_extension_at_rest_holds_little_of_the_machine", footprint),
         trial("forks::nothing_is_left_of_many_starts", many_starts),
         trial("forks::nothing_is_left_of_very_many_starts", very_many_starts)
             .with_ignored_flag(true),
         trial("forks::the_zygote_survives_that_the_system_gives_no_process", no_more_processes),
+        trial("forks::the_zygote_survives_that_the_system_has_no_memory_for_a_process", no_memory),
     ]
 }
 
@@ -39,17 +44,42 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 
 /// One value of each source of random numbers.
 const RANDOM: &str = "async () => {
-    const crypto = await import('node:crypto');
+    const [crypto, fs, sqlite] = ['crypto', 'fs', 'sqlite'].map((name) => process.getBuiltinModule(`node:${name}`));
+    const pair = (...kind) => crypto.generateKeyPairSync(...kind).publicKey.export({ type: 'spki', format: 'der' }).toString('hex');
+    // In a folder of its own: a name that is taken would be drawn anew.
+    const folder = `drawn-by-${process.pid}`;
+    fs.mkdirSync(folder);
+    const database = new sqlite.DatabaseSync(':memory:');
+    const drawn = database.prepare('SELECT CAST(random() AS TEXT) AS number, hex(randomblob(16)) AS blob').get();
     const key = await globalThis.crypto.subtle.generateKey({ name: 'AES-GCM', length: 256 }, true, ['encrypt']);
     return JSON.stringify([
         Math.random(), Math.random(),
         globalThis.crypto.randomUUID(), crypto.randomUUID(),
         Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(16))).toString('hex'),
         crypto.randomBytes(16).toString('hex'), crypto.randomInt(2 ** 47),
+        crypto.randomFillSync(Buffer.alloc(16)).toString('hex'),
         crypto.generateKeySync('aes', { length: 256 }).export().toString('hex'),
+        pair('ed25519'), pair('ec', { namedCurve: 'P-256' }),
+        fs.mkdtempSync(`${folder}/`).slice(folder.length),
+        drawn.number, drawn.blob,
+        ...await inWorker(),
         Buffer.from(await globalThis.crypto.subtle.exportKey('raw', key)).toString('hex'),
     ]);
 }";
+
+/// The same in a worker.
+const RANDOM_IN_WORKER: &str = "() => new Promise((resolve, reject) => {
+    const code = `
+        const crypto = require('node:crypto');
+        require('node:worker_threads').parentPort.postMessage([
+            Math.random(), globalThis.crypto.randomUUID(), crypto.randomUUID(), crypto.randomBytes(16).toString('hex'),
+            crypto.randomFillSync(Buffer.alloc(16)).toString('hex'),
+        ]);
+    `;
+    const worker = new (process.getBuiltinModule('node:worker_threads').Worker)(code, { eval: true });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+})";
 
 async fn values(session: &Session, tool: &str) -> Vec<Value> {
     let text = answer(session, tool).await;
@@ -58,9 +88,11 @@ async fn values(session: &Session, tool: &str) -> Vec<Value> {
 
 async fn random_numbers() {
     let world = World::new();
+    // QuickJS has no worker threads.
+    let in_worker = if tenon_tests::ENGINE == "v8" { RANDOM_IN_WORKER } else { "() => []" };
     for name in NAMES {
         let tools = format!("{{ name: \"random_{name}\", handler: {RANDOM} }}");
-        world.extension(name, &with_tools("", &tools));
+        world.extension(name, &with_tools(&format!("const inWorker = {in_worker};"), &tools));
     }
     let session = world.open(world.options()).await;
     let mut seen = BTreeSet::new();
@@ -185,6 +217,64 @@ async fn put_off() {
         assert!(first.starts_with("timed-out,42 0."), "{first}");
         assert_ne!(answer(&session, "worker").await, first);
     }
+    world.close(session).await;
+}
+
+async fn finalization() {
+    let world = World::new();
+    // Large arrays fill the heap until garbage is collected.
+    let collect = "async () => {
+        let collected;
+        const registry = globalThis.kept = new FinalizationRegistry((held) => { collected = held; });
+        (() => { for (let number = 0; number < 100; number += 1) registry.register({}, 'collected'); })();
+        while (!collected) {
+            new Array(1_000_000).fill(number());
+            await new Promise((resolve) => setTimeout(resolve, 0));
+        }
+        return collected;
+    }";
+    let before = "const number = () => 0.5;";
+    let in_worker = format!(
+        "() => new Promise((resolve, reject) => {{
+            const code = `{before} ({collect})().then((said) => require('node:worker_threads').parentPort.postMessage(said));`;
+            const worker = new (process.getBuiltinModule('node:worker_threads').Worker)(code, {{ eval: true }});
+            worker.once('message', resolve);
+            worker.once('error', reject);
+        }})"
+    );
+    let tools = format!(
+        "{{ name: \"collects\", handler: {collect} }}, {{ name: \"worker_collects\", handler: {in_worker} }}"
+    );
+    world.extension("collecting", &with_tools(before, &tools));
+    let session = world.open(world.options()).await;
+    assert_eq!(answer(&session, "collects").await, "collected");
+    // QuickJS has no worker threads.
+    if tenon_tests::ENGINE == "v8" {
+        assert_eq!(answer(&session, "worker_collects").await, "collected");
+    }
+    world.close(session).await;
+}
+
+/// The zygote's own thread, and the one that V8's platform insists on.
+const THREADS_OF_ZYGOTE: usize = 2;
+
+async fn booted() {
+    let world = World::new();
+    world.extension("idle", &with_tools("", ""));
+    let session = world.open(world.options()).await;
+    let zygote = world.isolates.pids()[0];
+    let threads = std::fs::read_dir(format!("/proc/{zygote}/task")).unwrap().count();
+    assert!(threads <= THREADS_OF_ZYGOTE, "{threads} threads");
+    let files = std::fs::read_dir(format!("/proc/{zygote}/fd")).unwrap().flatten();
+    let kinds: Vec<String> = files
+        .filter_map(|file| {
+            Some(std::fs::read_link(file.path()).ok()?.to_string_lossy().into_owned())
+        })
+        .collect();
+    // Whoever waits there would be woken by what concerns another process.
+    let shared = |kind: &&String| ["[eventpoll]", "[eventfd]"].iter().any(|it| kind.contains(it));
+    assert_eq!(kinds.iter().find(shared), None, "{kinds:?}");
+    assert!(kinds.iter().any(|kind| kind.starts_with("socket:")), "{kinds:?}");
     world.close(session).await;
 }
 
@@ -373,5 +463,32 @@ async fn no_more_processes() {
     session.reload().await;
     until_answer(&session, "second", "1").await;
     assert_eq!(world.isolates.pids()[0], zygote);
+    world.close(session).await;
+}
+
+async fn no_memory() {
+    let mut world = World::new();
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "#!/bin/sh\nexec env {}={} {} \"$@\"\n",
+        without_memory::VARIABLE,
+        tenon_tests::tenon().display(),
+        program.display()
+    );
+    world.isolates = Isolates::processes(world.program("tenon-without-memory", &script), None);
+    world.extension("first", &versioned("first", 1));
+    let session = world.open(world.options()).await;
+    let zygote = world.isolates.pids()[0];
+    for name in ["first", "second"] {
+        world.extension(name, &versioned(name, 1));
+        session.refresh().await;
+        let failed =
+            until_info(&session, name, "failed", |info| info.status == Status::Failed).await;
+        let why = failed.error.unwrap().what.message;
+        assert!(why.contains("no memory for another process"), "{why}");
+    }
+    // It answers, and is the same.
+    patiently("the zygote answers", world.isolates.probe()).await.unwrap();
+    assert_eq!(world.isolates.pids(), [zygote]);
     world.close(session).await;
 }

@@ -7,6 +7,7 @@
 mod approval;
 mod case;
 mod control_groups;
+mod floods;
 mod forks;
 mod handover;
 mod hostile;
@@ -15,11 +16,14 @@ mod leftovers;
 mod native_memory;
 mod reload;
 mod results;
+mod starts;
 mod stopping;
 mod storm;
 mod supervision;
+mod without_memory;
 mod world;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use libtest_mimic::Arguments;
@@ -28,6 +32,11 @@ use libtest_mimic::Arguments;
 pub const SECRET: (&str, &str) = ("CHAOS_TEST_TOKEN", "hunter2-of-chaos");
 
 fn main() -> ExitCode {
+    if let Some(tenon) = std::env::var_os(without_memory::VARIABLE) {
+        let error = without_memory::become_tenon(&tenon);
+        let _ = writeln!(std::io::stderr(), "{}: {error}", tenon.display());
+        return ExitCode::FAILURE;
+    }
     // SAFETY: this is the first statement of the program; there is one thread.
     unsafe { std::env::set_var(SECRET.0, SECRET.1) };
     // The test runner sets it. An extension that may start a few programs only must not start them with it.
@@ -46,6 +55,8 @@ fn main() -> ExitCode {
         leftovers::trials(),
         stopping::trials(),
         native_memory::trials(),
+        starts::trials(),
+        floods::trials(),
         supervision::trials(),
     ];
     let trials = trials.into_iter().flatten().collect();

@@ -134,7 +134,12 @@ impl World {
             "#!/bin/sh\nexec setpriv --reuid={user} --regid={user} --clear-groups {} \"$@\"\n",
             tenon.display()
         );
-        let program = self.root().join("tenon-as-user");
+        self.program("tenon-as-user", &script)
+    }
+
+    /// A program of this name that is a script.
+    pub fn program(&self, name: &str, script: &str) -> PathBuf {
+        let program = self.root().join(name);
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         program
