@@ -186,7 +186,11 @@ fn the_layers_of_the_sandbox_are_shown() {
     };
     assert_eq!(shown("free"), "none: the grant restricts nothing");
     // A mount namespace is made where something inside of an allowed folder is denied, which is so with this profile or not.
-    let with = |mount_namespace| Layers { mount_namespace, ..layers.clone() }.to_string();
+    let with = |mount_namespace| {
+        let mut layers = layers.clone();
+        layers.mount_namespace = mount_namespace;
+        layers.to_string()
+    };
     let confined = shown("confined");
     assert!([with(true), with(false)].contains(&confined), "{confined} of {layers}");
 }
