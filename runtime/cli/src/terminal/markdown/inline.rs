@@ -136,6 +136,10 @@ fn look_for_code(rest: &str, done: bool, style: Style) -> Found<'_> {
     let Some(end) = find_ticks(&rest[ticks..], ticks) else {
         return if done { Found::Literal(ticks) } else { Found::Wait };
     };
+    // There may be more of them than have come.
+    if ticks + end + ticks == rest.len() && !done {
+        return Found::Wait;
+    }
     let code = &rest[ticks..ticks + end];
     // A space on either side is there to keep backticks in the code apart from those around it.
     let inner = code.strip_prefix(' ').and_then(|code| code.strip_suffix(' '));
@@ -255,7 +259,13 @@ fn find_marks(text: &str, mark: char, marks: usize, done: bool) -> Closing {
             '\\' => 1 + here[1..].chars().next().map_or(0, char::len_utf8),
             '`' => {
                 let ticks = run(here, '`');
-                find_ticks(&here[ticks..], ticks).map_or(ticks, |code| ticks + code + ticks)
+                let code = find_ticks(&here[ticks..], ticks);
+                let length = code.map_or(ticks, |code| ticks + code + ticks);
+                // Marks that have come may be in code that has not ended.
+                if !done && (code.is_none() || length == here.len()) {
+                    return Closing::Unknown;
+                }
+                length
             }
             c if c == mark => {
                 let length = run(here, mark);
@@ -363,6 +373,11 @@ mod tests {
         assert_eq!(so_far("a **bold** b"), "a <b>bold</> b");
         assert_eq!(so_far("a `co"), "a ");
         assert_eq!(so_far("a `code` b"), "a <c>code</> b");
+        // More backticks may come, and marks in code are none.
+        assert_eq!(so_far("a `code`"), "a ");
+        assert_eq!(so_far("a *b `c* d"), "a ");
+        assert_eq!(so_far("a *b `c*` d* e"), "a <i>b </><i><c>c*</><i> d</> e");
+        assert_eq!(so_far("a *b `c*`"), "a ");
         assert_eq!(so_far("see [te"), "see ");
         assert_eq!(so_far("see [text]"), "see ");
         assert_eq!(so_far("see [text] b"), "see [text] b");
