@@ -27,6 +27,7 @@ use rustix::termios::tcsetattr;
 use tokio::sync::mpsc;
 
 use self::decoder::Decoder;
+pub use self::decoder::Key;
 
 /// How long the rest of a key's sequence is waited for: 50 milliseconds. A terminal sends it at once, also
 /// over a slow connection; after this the escape key was pressed alone.
@@ -35,49 +36,6 @@ const SEQUENCE_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// From now on what is pasted comes between marks; and no more.
 const PASTE_ON: &[u8] = b"\x1b[?2004h";
 const PASTE_OFF: &[u8] = b"\x1b[?2004l";
-
-/// A key, or what was pasted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
-    /// A character.
-    Char(char),
-    /// A character together with the control key; a small letter.
-    Ctrl(char),
-    /// A character together with the alt key.
-    Alt(char),
-    /// Return, or enter.
-    Enter,
-    /// The same together with the alt key.
-    AltEnter,
-    /// Tabulator.
-    Tab,
-    /// Deletes backwards.
-    Backspace,
-    /// Deletes the word before.
-    AltBackspace,
-    /// Deletes forwards.
-    Delete,
-    /// Escape, alone.
-    Esc,
-    /// Arrow keys.
-    Left,
-    /// Arrow keys.
-    Right,
-    /// Arrow keys.
-    Up,
-    /// Arrow keys.
-    Down,
-    /// A word to the left.
-    WordLeft,
-    /// A word to the right.
-    WordRight,
-    /// To the beginning.
-    Home,
-    /// To the end.
-    End,
-    /// Text that nobody typed.
-    Paste(String),
-}
 
 /// Reads keys as they are pressed, without showing them, until it is dropped. Ctrl-C is a key like any other.
 pub struct Keys {

@@ -1,6 +1,47 @@
-//! The bytes that a terminal sends, as keys.
+//! The bytes that a terminal sends, as keys. The fuzz targets compile this file on its own.
 
-use super::Key;
+/// A key, or what was pasted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// A character.
+    Char(char),
+    /// A character together with the control key; a small letter.
+    Ctrl(char),
+    /// A character together with the alt key.
+    Alt(char),
+    /// Return, or enter.
+    Enter,
+    /// The same together with the alt key.
+    AltEnter,
+    /// Tabulator.
+    Tab,
+    /// Deletes backwards.
+    Backspace,
+    /// Deletes the word before.
+    AltBackspace,
+    /// Deletes forwards.
+    Delete,
+    /// Escape, alone.
+    Esc,
+    /// Arrow keys.
+    Left,
+    /// Arrow keys.
+    Right,
+    /// Arrow keys.
+    Up,
+    /// Arrow keys.
+    Down,
+    /// A word to the left.
+    WordLeft,
+    /// A word to the right.
+    WordRight,
+    /// To the beginning.
+    Home,
+    /// To the end.
+    End,
+    /// Text that nobody typed.
+    Paste(String),
+}
 
 /// The most that is pasted at once, in bytes; the rest is left out. More than any agent reads with profit.
 pub const MAX_PASTE: usize = 1024 * 1024;
@@ -62,6 +103,11 @@ impl Decoder {
             State::Ground => self.ground(byte),
             State::Escape => self.escape(byte),
             State::Sequence => self.sequence(byte),
+            // It was cut off; another begins.
+            State::Single if byte == 0x1b => {
+                self.state = State::Escape;
+                Some(Key::Alt('O'))
+            }
             State::Single => {
                 self.state = State::Ground;
                 arrow(byte)
@@ -150,6 +196,11 @@ impl Decoder {
                     return None;
                 }
                 named(&parameters, byte)
+            }
+            // It was cut off; another begins.
+            0x1b => {
+                self.state = State::Escape;
+                None
             }
             _ => {
                 self.state = State::Ground;
@@ -275,6 +326,8 @@ mod tests {
         let long = [b"\x1b[".as_slice(), &[b'1'; 40], b"a"].concat();
         assert!(keys(&long).ends_with(&[Key::Char('a')]));
         assert_eq!(keys(b"\x1b\x1b[A"), [Key::Esc, Key::Up]);
+        assert_eq!(keys(b"\x1b[1;\x1b[A"), [Key::Up]);
+        assert_eq!(keys(b"\x1bO\x1b[A"), [Key::Alt('O'), Key::Up]);
     }
 
     #[test]
