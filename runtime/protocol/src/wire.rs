@@ -35,6 +35,9 @@ pub enum WireError {
     /// Not what was agreed on.
     #[error("a message cannot be read: {0}")]
     Garbled(String),
+    /// It has no JSON text: a path in it is no text.
+    #[error("a message cannot be written: {0}")]
+    Unwritable(String),
 }
 
 fn garbled(what: impl std::fmt::Display) -> WireError {
@@ -44,7 +47,7 @@ fn garbled(what: impl std::fmt::Display) -> WireError {
 /// What can be sent as a frame.
 pub trait Message: Sized {
     /// Writes the body and returns the tag.
-    fn write(&self, body: &mut Vec<u8>) -> u8;
+    fn write(&self, body: &mut Vec<u8>) -> Result<u8, WireError>;
     /// Reads a body.
     fn read(tag: u8, body: &[u8]) -> Result<Self, WireError>;
 }
@@ -52,7 +55,7 @@ pub trait Message: Sized {
 /// A message as a frame.
 pub fn encode(message: &impl Message) -> Result<Vec<u8>, WireError> {
     let mut frame = vec![0; HEADER];
-    let tag = message.write(&mut frame);
+    let tag = message.write(&mut frame)?;
     let length = frame.len() - HEADER + 1;
     if length > MAX_MESSAGE_BYTES {
         return Err(WireError::TooLong(length));
@@ -111,10 +114,9 @@ impl Decoder {
     }
 }
 
-fn write_json(value: &impl Serialize, body: &mut Vec<u8>) -> u8 {
-    // Plain data always has a JSON text, and a vector takes every byte.
-    let _ = serde_json::to_writer(body, value);
-    JSON
+fn write_json(value: &impl Serialize, body: &mut Vec<u8>) -> Result<u8, WireError> {
+    let written = serde_json::to_writer(body, value);
+    written.map(|()| JSON).map_err(|error| WireError::Unwritable(error.to_string()))
 }
 
 fn read_json<T: DeserializeOwned>(tag: u8, body: &[u8]) -> Result<T, WireError> {
@@ -149,8 +151,8 @@ const KINDS: [CallKind; 6] = [
 ];
 
 impl Message for ToIsolate {
-    fn write(&self, body: &mut Vec<u8>) -> u8 {
-        match self {
+    fn write(&self, body: &mut Vec<u8>) -> Result<u8, WireError> {
+        Ok(match self {
             Self::Call { call, kind, payload } => {
                 body.extend_from_slice(&call.to_le_bytes());
                 body.push(KINDS.iter().position(|known| known == kind).unwrap_or_default() as u8);
@@ -165,15 +167,15 @@ impl Message for ToIsolate {
                 body.extend_from_slice(&request.to_le_bytes());
                 body.push(result.is_ok().into());
                 match result {
-                    Ok(value) => drop(write_json(value, body)),
+                    Ok(value) => drop(write_json(value, body)?),
                     Err(message) => body.extend_from_slice(message.as_bytes()),
                 }
                 ANSWER
             }
             Self::Cancel { .. } | Self::HoldStart { .. } | Self::Measure | Self::Stop => {
-                write_json(self, body)
+                write_json(self, body)?
             }
-        }
+        })
     }
 
     fn read(tag: u8, body: &[u8]) -> Result<Self, WireError> {
@@ -197,8 +199,8 @@ impl Message for ToIsolate {
 }
 
 impl Message for FromIsolate {
-    fn write(&self, body: &mut Vec<u8>) -> u8 {
-        match self {
+    fn write(&self, body: &mut Vec<u8>) -> Result<u8, WireError> {
+        Ok(match self {
             Self::Reply { call, result: Ok(value) } => {
                 body.extend_from_slice(&call.to_le_bytes());
                 body.extend_from_slice(value.as_bytes());
@@ -209,11 +211,11 @@ impl Message for FromIsolate {
                 body.extend_from_slice(&request.to_le_bytes());
                 body.extend_from_slice(&(method.len() as u64).to_le_bytes());
                 body.extend_from_slice(method.as_bytes());
-                write_json(params, body);
+                write_json(params, body)?;
                 REQUEST
             }
-            other => write_json(other, body),
-        }
+            other => write_json(other, body)?,
+        })
     }
 
     fn read(tag: u8, body: &[u8]) -> Result<Self, WireError> {
@@ -243,7 +245,7 @@ impl Message for FromIsolate {
 pub struct Json<T>(pub T);
 
 impl<T: Serialize + DeserializeOwned> Message for Json<T> {
-    fn write(&self, body: &mut Vec<u8>) -> u8 {
+    fn write(&self, body: &mut Vec<u8>) -> Result<u8, WireError> {
         write_json(&self.0, body)
     }
 
@@ -369,6 +371,15 @@ mod tests {
         assert!(rooms[0] < 2 * LEAST_ROOM && rooms[1] >= MOST_ROOM, "{rooms:?}");
         assert!(decoder.take::<ToIsolate>().unwrap().is_some());
         assert!(decoder.room().capacity() < 2 * LEAST_ROOM);
+    }
+
+    #[test]
+    fn a_path_that_is_no_text_is_not_sent_in_half() {
+        use std::os::unix::ffi::OsStrExt;
+        let path = std::ffi::OsStr::from_bytes(b"/x\xff").into();
+        let file = LoadedFile { path, hash: String::new(), is_package: true, is_refused: false };
+        let refused = encode(&FromIsolate::Loaded { files: vec![file] });
+        assert!(matches!(refused, Err(WireError::Unwritable(_))));
     }
 
     #[test]

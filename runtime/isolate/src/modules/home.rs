@@ -89,6 +89,10 @@ impl Home {
         if is_package && outside.is_none() {
             return std::fs::read(path);
         }
+        // The session hears of it in JSON, which has no such names.
+        if real.to_str().is_none() {
+            return Err(std::io::Error::other("its name is not UTF-8"));
+        }
         let mut read = outside::read(path);
         let hash = read.as_ref().map_or_else(|_| String::new(), |(bytes, _)| sha256(bytes));
         let refused = outside.and_then(|outside| outside.refused_changes.as_ref());
@@ -211,6 +215,18 @@ mod tests {
         let home = Home::default();
         assert!(read(&home, &missing).is_err());
         assert_eq!(home.take_loaded(), [of(&missing, "")]);
+    }
+
+    #[test]
+    fn a_file_whose_name_is_no_text_is_not_loaded() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp
+            .path()
+            .join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff"));
+        fs::write(&file, "").unwrap();
+        let home = Home::default();
+        assert!(read(&home, &file).unwrap_err().to_string().contains("UTF-8"));
+        assert!(home.take_loaded().is_empty());
     }
 
     #[test]
