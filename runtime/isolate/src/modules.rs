@@ -7,4 +7,5 @@ pub mod internal;
 pub mod loader;
 pub mod node;
 mod outside;
+mod specifier;
 mod typescript;

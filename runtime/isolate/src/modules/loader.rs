@@ -25,6 +25,10 @@ use node_resolver::ResolutionMode;
 
 use super::commonjs;
 use super::node::NodeServices;
+use super::specifier::Place;
+use super::specifier::Refusal;
+use super::specifier::package_name;
+use super::specifier::place;
 use super::typescript;
 use crate::code_cache;
 
@@ -141,32 +145,17 @@ impl ModuleLoader for ExtensionLoader {
         referrer: &str,
         _kind: ResolutionKind,
     ) -> Result<ModuleSpecifier, JsErrorBox> {
-        // Our own modules reach node's, not themselves.
-        let from_extension = !referrer.starts_with("tenon:");
-        if from_extension && let Some((_, url, _)) = built_in(|(name, _, _)| *name == specifier) {
-            return ModuleSpecifier::parse(url).map_err(JsErrorBox::from_err);
-        }
         #[cfg(feature = "quickjs")]
         if let Some(url) = super::internal::second_name(specifier, referrer) {
             return Ok(url);
         }
-        if let Ok(url) = ModuleSpecifier::parse(specifier) {
-            return match url.scheme() {
-                // Ours are for ourselves.
-                "tenon" if from_extension && !referrer.is_empty() && referrer != "." => {
-                    Err(JsErrorBox::type_error(format!("there is no module {specifier}")))
-                }
-                "file" | "node" | "tenon" | "data" | "blob" => Ok(url),
-                scheme => Err(JsErrorBox::type_error(format!(
-                    "Cannot import {specifier}: modules are loaded from files, not by {scheme}:"
-                ))),
-            };
-        }
-        let base = ModuleSpecifier::parse(referrer)
-            .map_err(|_| JsErrorBox::type_error(format!("Cannot resolve \"{specifier}\"")))?;
-        if specifier.starts_with(['.', '/']) {
-            return base.join(specifier).map_err(JsErrorBox::from_err);
-        }
+        let ours = |name: &str| built_in(|(ours, _, _)| *ours == name).map(|(_, url, _)| *url);
+        let base = match place(specifier, referrer, ours) {
+            Ok(Place::At(url)) => return Ok(url),
+            Ok(Place::Package(base)) => base,
+            Err(Refusal::Address(error)) => return Err(JsErrorBox::from_err(error)),
+            Err(Refusal::Import(message)) => return Err(JsErrorBox::type_error(message)),
+        };
         let found = self.services.resolver.resolve(
             specifier,
             &base,
@@ -313,10 +302,4 @@ fn package_not_found(
         ));
     }
     JsErrorBox::type_error(error.to_string())
-}
-
-/// The package that a specifier such as `@scope/name/file` is in.
-fn package_name(specifier: &str) -> String {
-    let parts = if specifier.starts_with('@') { 2 } else { 1 };
-    specifier.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
