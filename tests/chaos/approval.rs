@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use libtest_mimic::Trial;
-use serde_json::Value;
 use serde_json::json;
 use tenon_host::ExtensionInfo;
 use tenon_host::Session;
@@ -16,6 +15,7 @@ use tenon_host::front::Front;
 use tenon_host::session::EndReason;
 use tenon_host::trust::TrustStore;
 use tenon_host::trust::content_hash;
+use tenon_protocol::permission::PermissionRequest;
 use tenon_tests::trial;
 
 use crate::world::GENEROUS;
@@ -122,13 +122,13 @@ struct Person {
 
 #[async_trait]
 impl Front for Person {
-    async fn request_permission(&self, request: &Value) -> Option<Decision> {
-        assert_eq!(request["kind"], "extension-review", "{request}");
-        let why = request["intention"].as_str().unwrap();
-        assert!(why.contains("while project:meek ran"), "{why}");
-        let hash = request["hash"].as_str().unwrap().to_owned();
-        let approves = self.approves.lock().unwrap().contains(&hash);
-        self.asked.lock().unwrap().push(hash);
+    async fn request_permission(&self, request: &PermissionRequest) -> Option<Decision> {
+        let PermissionRequest::ExtensionReview { intention, hash, .. } = request else {
+            panic!("{request:?} is no review");
+        };
+        assert!(intention.contains("while project:meek ran"), "{intention}");
+        let approves = self.approves.lock().unwrap().contains(hash);
+        self.asked.lock().unwrap().push(hash.clone());
         Some(if approves { Decision::approve() } else { Decision::reject(None) })
     }
 }

@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use libtest_mimic::Trial;
-use serde_json::Value;
 use serde_json::json;
 use tenon_host::ExtensionInfo;
 use tenon_host::SessionOptions;
@@ -18,6 +17,7 @@ use tenon_host::front::Front;
 use tenon_host::session::CallError;
 use tenon_host::session::ToolCall;
 use tenon_host::session::ToolOutcome;
+use tenon_protocol::permission::PermissionRequest;
 use tenon_tests::trial;
 
 use crate::world::GENEROUS;
@@ -339,8 +339,8 @@ struct Person {
 
 #[async_trait]
 impl Front for Person {
-    async fn request_permission(&self, request: &Value) -> Option<Decision> {
-        assert_eq!(request["kind"], "extension-review", "{request}");
+    async fn request_permission(&self, request: &PermissionRequest) -> Option<Decision> {
+        assert!(matches!(request, PermissionRequest::ExtensionReview { .. }), "{request:?}");
         let approves = self.approves.load(Ordering::Relaxed);
         self.asked.fetch_add(1, Ordering::Relaxed);
         Some(if approves { Decision::approve() } else { Decision::reject(None) })

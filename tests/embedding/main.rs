@@ -37,6 +37,7 @@ use tenon_host::tool::ResultType;
 use tenon_host::tool::ToolResult;
 use tenon_isolate::Launcher;
 use tenon_isolate::floor;
+use tenon_protocol::permission::PermissionRequest;
 
 /// The name under which this program is the one that `tenon-bench` compares processes with.
 const IN_PROCESS: &str = "tenon-in-process";
@@ -351,7 +352,7 @@ struct Silent(Arc<tokio::sync::Notify>);
 
 #[async_trait]
 impl Front for Silent {
-    async fn request_permission(&self, _request: &Value) -> Option<Decision> {
+    async fn request_permission(&self, _request: &PermissionRequest) -> Option<Decision> {
         self.0.notify_one();
         std::future::pending().await
     }

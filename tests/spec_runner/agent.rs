@@ -9,7 +9,6 @@ use std::task::Poll;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use serde_json::json;
 use tenon_host::Permission;
 use tenon_host::Session;
 use tenon_host::front::AgentError;
@@ -28,6 +27,7 @@ use tenon_host::session::ToolOutcome;
 use tenon_host::session::Turn;
 use tenon_host::session::Verdict;
 use tenon_host::tool::ToolResult;
+use tenon_protocol::permission::PermissionRequest;
 use tokio::sync::watch;
 
 use crate::script::Asking;
@@ -116,7 +116,8 @@ impl ScriptedAgent {
             }
             Step::Own(step) => return self.own(session, *step).await,
             Step::Permission(step) => {
-                let decision = session.request_permission(&step.permission).await;
+                let request = PermissionRequest::Other(step.permission);
+                let decision = session.request_permission(&request).await;
                 self.stage.write(format!("agent: permission -> {}", text::json(&decision)));
             }
             Step::Ask(step) => {
@@ -209,14 +210,13 @@ impl ScriptedAgent {
             Permission::Allow => true,
             Permission::Deny => false,
             Permission::Ask => {
-                let request = json!({
-                    "kind": "hook",
-                    "toolCallId": tool.id,
-                    "toolName": tool.name,
-                    "toolArgs": tool.args,
-                    "hookMessage": decided.reason,
-                    "extensionName": decided.by,
-                });
+                let request = PermissionRequest::Hook {
+                    tool_call_id: tool.id.clone(),
+                    tool_name: tool.name.clone(),
+                    tool_args: (&tool.args).into(),
+                    hook_message: decided.reason.clone(),
+                    extension_name: decided.by.clone(),
+                };
                 let decision = session.request_permission(&request).await;
                 self.stage.write(format!("agent: permission -> {}", text::json(&decision)));
                 decision.is_approved()

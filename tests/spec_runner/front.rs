@@ -13,6 +13,7 @@ use tenon_host::front::FrontCapabilities;
 use tenon_host::front::OpenCanvas;
 use tenon_host::front::Question;
 use tenon_host::front::UserAnswer;
+use tenon_protocol::permission::PermissionRequest;
 
 use crate::script::Header;
 use crate::script::Reply;
@@ -59,7 +60,7 @@ impl Front for ScriptedFront {
         self.capabilities
     }
 
-    async fn request_permission(&self, request: &Value) -> Option<Decision> {
+    async fn request_permission(&self, request: &PermissionRequest) -> Option<Decision> {
         let pick = |reply: &Reply| match reply {
             Reply::Permission(decision) => Some(decision.clone()),
             _ => None,

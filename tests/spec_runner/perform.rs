@@ -17,6 +17,7 @@ use tenon_host::session::EndReason;
 use tenon_host::session::Message;
 use tenon_host::session::OpenCanvasRequest;
 use tenon_host::session::StartSource;
+use tenon_protocol::permission::PermissionRequest;
 
 use crate::agent::Called;
 use crate::agent::ScriptedAgent;
@@ -130,7 +131,8 @@ impl<'a> Performance<'a> {
             }
             Action::Answer(answer) => self.stage.push_answer(answer),
             Action::Permission(action) => {
-                self.show_json(&session.request_permission(&action.permission).await);
+                let request = PermissionRequest::Other(action.permission);
+                self.show_json(&session.request_permission(&request).await);
             }
             Action::Ask(action) => self.show_json(&session.ask_user(&action.ask).await),
             Action::Elicit(action) => {

@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod environment;
 pub mod guard;
 pub mod launch;
+mod permission_options;
 pub mod policy;
 pub mod process;
 pub mod profiles;

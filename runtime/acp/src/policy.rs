@@ -14,13 +14,11 @@ use tenon_host::front::FrontCapabilities;
 use tenon_host::front::OpenCanvas;
 use tenon_host::front::Question;
 use tenon_host::front::UserAnswer;
+use tenon_protocol::permission::AgentAction;
+use tenon_protocol::permission::AgentRequest;
+use tenon_protocol::permission::PermissionRequest;
 
 use crate::config::PermissionMode;
-use crate::vocabulary;
-
-/// The kinds of requests that only a person answers, whatever was permitted: they widen what extensions may do.
-const FOR_THE_PERSON: &[&str] =
-    &["extension-management", "extension-env-access", "extension-review"];
 
 /// Answers what the policy decides, and asks the front for the rest.
 pub struct PolicyFront {
@@ -45,13 +43,15 @@ impl PolicyFront {
 
 impl Policy {
     /// Whether something is read in the workspace, and nothing elsewhere.
-    fn reads_inside(&self, request: &Value) -> bool {
-        let inside = |path: &Value| path.as_str().is_some_and(|path| self.is_inside(path));
-        let all_inside = match request["fileNames"].as_array() {
-            Some(paths) => !paths.is_empty() && paths.iter().all(inside),
-            None => inside(&request["path"]),
+    fn reads_inside(&self, request: &PermissionRequest) -> bool {
+        let PermissionRequest::Agent(AgentRequest { action, file_names, .. }) = request else {
+            return false;
         };
-        vocabulary::is_read(request) && all_inside
+        let AgentAction::Read { path, .. } = action else { return false };
+        match file_names {
+            Some(paths) => !paths.is_empty() && paths.iter().all(|path| self.is_inside(path)),
+            None => self.is_inside(path),
+        }
     }
 
     /// Whether a path is in the workspace. Links count as where they lead.
@@ -65,24 +65,41 @@ impl Policy {
     }
 
     /// Whether links have to be followed on disk to decide.
-    fn follows_links(&self, request: &Value) -> bool {
-        self.mode == PermissionMode::ApproveReads && vocabulary::is_read(request)
+    fn follows_links(&self, request: &PermissionRequest) -> bool {
+        let reads = matches!(
+            request,
+            PermissionRequest::Agent(AgentRequest { action: AgentAction::Read { .. }, .. })
+        );
+        self.mode == PermissionMode::ApproveReads && reads
     }
 
     /// What the policy says by itself. This blocks if it [follows links](Self::follows_links).
-    fn decides(&self, request: &Value) -> Option<Decision> {
-        let kind = request["kind"].as_str().unwrap_or_default();
-        // An extension wants the person to be asked.
-        let asked_for = kind == "hook" || request.get("hookMessage").is_some();
+    fn decides(&self, request: &PermissionRequest) -> Option<Decision> {
         match self.mode {
             PermissionMode::DenyAll => {
                 Some(Decision::reject("the permission mode is deny-all".to_owned()))
             }
-            _ if asked_for || FOR_THE_PERSON.contains(&kind) => None,
+            _ if is_for_the_person(request) => None,
             PermissionMode::ApproveAll => Some(Decision::approve()),
             PermissionMode::ApproveReads if self.reads_inside(request) => Some(Decision::approve()),
             PermissionMode::ApproveReads | PermissionMode::Ask => None,
         }
+    }
+}
+
+/// Whether only a person answers a request, whatever was permitted.
+fn is_for_the_person(request: &PermissionRequest) -> bool {
+    match request {
+        PermissionRequest::CustomTool { .. } => false,
+        // An extension wants the person to be asked.
+        PermissionRequest::Hook { .. } => true,
+        PermissionRequest::Agent(request) => request.asked_by.is_some(),
+        // They widen what extensions may do.
+        PermissionRequest::ExtensionManagement { .. }
+        | PermissionRequest::ExtensionEnvAccess { .. }
+        | PermissionRequest::ExtensionReview { .. } => true,
+        // Whoever permitted everything did not know of it.
+        PermissionRequest::Other(_) => true,
     }
 }
 
@@ -104,7 +121,7 @@ impl Front for PolicyFront {
         self.front.as_ref().map(|front| front.capabilities()).unwrap_or_default()
     }
 
-    async fn request_permission(&self, request: &Value) -> Option<Decision> {
+    async fn request_permission(&self, request: &PermissionRequest) -> Option<Decision> {
         let decided = if self.policy.follows_links(request) {
             let (policy, request) = (self.policy.clone(), request.clone());
             let deciding = tokio::task::spawn_blocking(move || policy.decides(&request));
@@ -147,12 +164,30 @@ impl Front for PolicyFront {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tenon_protocol::json::Json;
+    use tenon_protocol::permission::AskedBy;
+    use tenon_protocol::permission::Switch;
 
     use super::*;
 
-    fn decides(mode: PermissionMode, request: Value) -> Option<bool> {
+    fn decides(mode: PermissionMode, request: &PermissionRequest) -> Option<bool> {
         let roots = vec![PathBuf::from("/a")];
-        PolicyFront::new(mode, roots, None).policy.decides(&request).map(|it| it.is_approved())
+        PolicyFront::new(mode, roots, None).policy.decides(request).map(|it| it.is_approved())
+    }
+
+    fn read(path: &str) -> AgentRequest {
+        let action = AgentAction::Read { path: path.to_owned(), intention: String::new() };
+        AgentRequest::new(action, "c1")
+    }
+
+    fn shell() -> AgentRequest {
+        let action = AgentAction::Shell {
+            full_command_text: "ls".to_owned(),
+            intention: String::new(),
+            possible_paths: Vec::new(),
+            has_write_file_redirection: false,
+        };
+        AgentRequest::new(action, "c1")
     }
 
     #[test]
@@ -164,8 +199,7 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("outside"), root.join("link")).unwrap();
         let roots = vec![root.clone()];
         let policy = PolicyFront::new(PermissionMode::ApproveReads, roots, None).policy;
-        let approves =
-            |path: &str| policy.decides(&json!({ "kind": "read", "path": path })).is_some();
+        let approves = |path: &str| policy.decides(&PermissionRequest::Agent(read(path))).is_some();
         assert!(approves(&root.join("new").to_string_lossy()));
         assert!(approves("*.rs"));
         assert!(!approves("link"));
@@ -173,37 +207,68 @@ mod tests {
         assert!(!approves("/etc/passwd"));
         assert!(!approves("~/.ssh/id_rsa"));
         assert!(!approves(""));
-        let approves_all = |paths: Value| {
-            let request = json!({ "kind": "read", "path": "new", "fileNames": paths });
-            policy.decides(&request).is_some()
+        let approves_all = |paths: &[&str]| {
+            let file_names = Some(paths.iter().map(|path| (*path).to_owned()).collect());
+            let request = AgentRequest { file_names, ..read("new") };
+            policy.decides(&PermissionRequest::Agent(request)).is_some()
         };
-        assert!(approves_all(json!(["new", "*.rs"])));
-        assert!(!approves_all(json!(["new", "/etc/passwd"])));
-        assert!(!approves_all(json!(["new", ""])));
-        assert!(!approves_all(json!(["new", null])));
-        assert!(!approves_all(json!([])));
+        assert!(approves_all(&["new", "*.rs"]));
+        assert!(!approves_all(&["new", "/etc/passwd"]));
+        assert!(!approves_all(&["new", ""]));
+        assert!(!approves_all(&[]));
     }
 
     #[test]
     fn each_mode_decides_what_it_says() {
-        let read = || json!({ "kind": "read", "path": "/a/b" });
-        let shell = || json!({ "kind": "shell", "fullCommandText": "ls" });
-        assert_eq!(decides(PermissionMode::DenyAll, read()), Some(false));
-        assert_eq!(decides(PermissionMode::ApproveReads, read()), Some(true));
-        assert_eq!(decides(PermissionMode::ApproveReads, shell()), None);
-        assert_eq!(decides(PermissionMode::ApproveAll, shell()), Some(true));
-        assert_eq!(decides(PermissionMode::Ask, read()), None);
+        let read = PermissionRequest::Agent(read("/a/b"));
+        let shell = PermissionRequest::Agent(shell());
+        assert_eq!(decides(PermissionMode::DenyAll, &read), Some(false));
+        assert_eq!(decides(PermissionMode::ApproveReads, &read), Some(true));
+        assert_eq!(decides(PermissionMode::ApproveReads, &shell), None);
+        assert_eq!(decides(PermissionMode::ApproveAll, &shell), Some(true));
+        assert_eq!(decides(PermissionMode::Ask, &read), None);
     }
 
     #[test]
     fn what_an_extension_wants_asked_is_asked_even_if_all_is_approved() {
-        let asked = json!({ "kind": "shell", "hookMessage": "careful", "extensionName": "user:x" });
-        assert_eq!(decides(PermissionMode::ApproveAll, asked), None);
-        assert_eq!(decides(PermissionMode::ApproveAll, json!({ "kind": "hook" })), None);
-        let manage = json!({ "kind": "extension-management" });
-        assert_eq!(decides(PermissionMode::ApproveAll, manage.clone()), None);
-        assert_eq!(decides(PermissionMode::DenyAll, manage), Some(false));
-        let review = json!({ "kind": "extension-review" });
-        assert_eq!(decides(PermissionMode::ApproveAll, review), None);
+        for hook_message in [Some("careful".to_owned()), None] {
+            let extension_name = "user:x".to_owned();
+            let asked_by = Some(AskedBy { hook_message, extension_name });
+            let asked = PermissionRequest::Agent(AgentRequest { asked_by, ..shell() });
+            assert_eq!(decides(PermissionMode::ApproveAll, &asked), None);
+        }
+        let hook = PermissionRequest::Hook {
+            tool_call_id: "c1".to_owned(),
+            tool_name: "deploy".to_owned(),
+            tool_args: Json::default(),
+            hook_message: None,
+            extension_name: "user:x".to_owned(),
+        };
+        assert_eq!(decides(PermissionMode::ApproveAll, &hook), None);
+    }
+
+    #[test]
+    fn what_widens_an_extensions_reach_is_asked_even_if_all_is_approved() {
+        let manage = PermissionRequest::ExtensionManagement {
+            tool_call_id: "c1".to_owned(),
+            operation: Switch::Disable,
+            extension_name: None,
+        };
+        let secrets = PermissionRequest::ExtensionEnvAccess {
+            extension_name: "user:x".to_owned(),
+            environment_variables: vec!["TOKEN".to_owned()],
+        };
+        let review = PermissionRequest::ExtensionReview {
+            intention: String::new(),
+            extension_name: "user:x".to_owned(),
+            path: String::new(),
+            hash: String::new(),
+        };
+        let unknown = PermissionRequest::Other(json!({ "kind": "read", "path": "/a/b" }));
+        for request in [manage, secrets, review, unknown] {
+            assert_eq!(decides(PermissionMode::ApproveAll, &request), None, "{request:?}");
+            assert_eq!(decides(PermissionMode::ApproveReads, &request), None, "{request:?}");
+            assert_eq!(decides(PermissionMode::DenyAll, &request), Some(false), "{request:?}");
+        }
     }
 }

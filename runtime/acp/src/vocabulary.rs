@@ -10,6 +10,9 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_host::session::AgentTool;
 use tenon_host::session::McpTool;
+use tenon_protocol::json::Json;
+use tenon_protocol::permission::AgentAction;
+use tenon_protocol::permission::AgentRequest;
 
 pub use self::places::place;
 use crate::endpoint::SERVER_NAME;
@@ -67,60 +70,51 @@ pub fn recognise(call: &Value, ours: &dyn Fn(&str) -> bool) -> Recognised {
     Recognised::Foreign(tools.collect())
 }
 
-/// Whether a permission request, as the public contract describes it, is about reading only.
-pub fn is_read(request: &Value) -> bool {
-    request["kind"] == "read"
-}
-
-/// A question about a tool of the agent as the public contract's `PermissionRequest`.
-pub fn permission_request(tool: &AgentTool, title: Option<&str>) -> Value {
+/// A question about a tool of the agent.
+pub fn permission_request(tool: &AgentTool, title: Option<&str>) -> AgentRequest {
     let args = &tool.args;
-    let text = |name: &str| args[name].as_str().unwrap_or_default();
-    let intention = args["description"].as_str().or(title).unwrap_or_default();
-    let mut request = match (&*tool.name, &tool.mcp) {
-        (_, Some(mcp)) => json!({
-            "kind": "mcp",
-            "serverName": mcp.server,
-            "toolName": mcp.tool,
-            "toolTitle": title.unwrap_or(&mcp.tool),
-            "readOnly": false,
-            "args": args,
-        }),
-        ("bash", _) => json!({
-            "kind": "shell",
-            "fullCommandText": text("command"),
-            "intention": intention,
-            "possiblePaths": [],
-            "hasWriteFileRedirection": text("command").contains('>'),
-        }),
-        ("create" | "edit", _) => json!({
-            "kind": "write",
-            "fileName": text("path"),
-            "intention": intention,
-            "diff": diff(args),
-            "newFileContents": args.get("file_text"),
-        }),
-        ("view" | "grep" | "glob", _) => {
-            json!({ "kind": "read", "path": place(tool), "intention": intention })
+    let text = |name: &str| args[name].as_str().unwrap_or_default().to_owned();
+    let intention = args["description"].as_str().or(title).unwrap_or_default().to_owned();
+    let action = match (&*tool.name, &tool.mcp) {
+        (_, Some(mcp)) => AgentAction::Mcp {
+            server_name: mcp.server.clone(),
+            tool_name: mcp.tool.clone(),
+            tool_title: title.unwrap_or(&mcp.tool).to_owned(),
+            read_only: false,
+            args: args.into(),
+        },
+        ("bash", _) => {
+            let command = text("command");
+            AgentAction::Shell {
+                has_write_file_redirection: command.contains('>'),
+                full_command_text: command,
+                intention,
+                possible_paths: Vec::new(),
+            }
         }
-        ("web_fetch", _) => json!({ "kind": "url", "url": text("url"), "intention": intention }),
-        (name, _) => json!({
-            "kind": "custom-tool",
-            "toolName": name,
-            "toolDescription": intention,
-            "args": args,
-        }),
+        ("create" | "edit", _) => AgentAction::Write {
+            file_name: text("path"),
+            intention,
+            diff: diff(args),
+            new_file_contents: args.get("file_text").map(Json::from),
+        },
+        ("view" | "grep" | "glob", _) => AgentAction::Read { path: place(tool), intention },
+        ("web_fetch", _) => AgentAction::Url { url: text("url"), intention },
+        (name, _) => AgentAction::CustomTool {
+            tool_name: name.to_owned(),
+            tool_description: intention,
+            args: args.into(),
+        },
     };
-    request["toolCallId"] = tool.id.as_str().into();
-    request
+    AgentRequest::new(action, &tool.id)
 }
 
 /// Makes a question about the first of several tools one about all of them.
-pub fn ask_about_all<'a>(request: &mut Value, tools: impl Iterator<Item = &'a AgentTool>) {
-    request["fileNames"] = tools.map(place).collect();
-    if is_read(request) {
+pub fn ask_about_all<'a>(request: &mut AgentRequest, tools: impl Iterator<Item = &'a AgentTool>) {
+    request.file_names = Some(tools.map(place).collect());
+    if let AgentAction::Read { path, .. } = &mut request.action {
         // Whoever looks at one path only must not take it for all.
-        request["path"] = "".into();
+        path.clear();
     }
 }
 

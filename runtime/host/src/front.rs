@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Map;
 use serde_json::Value;
+use tenon_protocol::permission::DecisionKind;
+use tenon_protocol::permission::PermissionRequest;
 
 /// A prompt as the agent gets it.
 #[derive(Debug, Clone, Default)]
@@ -125,8 +127,8 @@ pub trait Front: Send + Sync {
         FrontCapabilities::default()
     }
 
-    /// Asks whether something may be done. The request is the public contract's `PermissionRequest`.
-    async fn request_permission(&self, _request: &Value) -> Option<Decision> {
+    /// Asks whether something may be done.
+    async fn request_permission(&self, _request: &PermissionRequest) -> Option<Decision> {
         None
     }
 
@@ -155,8 +157,8 @@ pub trait Front: Send + Sync {
 /// The answer to a permission request: the public contract's `PermissionRequestResult`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Such as `approve-once` or `reject`.
-    pub kind: String,
+    /// How it was decided.
+    pub kind: DecisionKind,
     /// What the person said about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
@@ -167,23 +169,28 @@ pub struct Decision {
 
 impl Decision {
     /// A decision without more.
-    pub fn new(kind: &str) -> Self {
-        Self { kind: kind.to_owned(), feedback: None, rest: Map::new() }
+    pub fn new(kind: DecisionKind) -> Self {
+        Self { kind, feedback: None, rest: Map::new() }
     }
 
     /// It may be done, this time.
     pub fn approve() -> Self {
-        Self::new("approve-once")
+        Self::new(DecisionKind::ApproveOnce)
     }
 
     /// It may not be done.
     pub fn reject(feedback: impl Into<Option<String>>) -> Self {
-        Self { feedback: feedback.into(), ..Self::new("reject") }
+        Self { feedback: feedback.into(), ..Self::new(DecisionKind::Reject) }
+    }
+
+    /// The decision when there is neither a handler nor a front that answers.
+    pub fn nobody_to_ask() -> Self {
+        Self::new(DecisionKind::DeniedWithNobodyToAsk)
     }
 
     /// Whether it may be done.
     pub fn is_approved(&self) -> bool {
-        self.kind.starts_with("approve")
+        self.kind.is_approved()
     }
 }
 

@@ -62,7 +62,6 @@ pub use message::Message;
 pub use message::SendError;
 pub use message::TurnEnd;
 pub use outcome::ToolOutcome;
-pub use permission::NOBODY_TO_ASK;
 pub use rpc::SERVED as SERVED_RPC;
 pub use subagent::SubagentCall;
 pub use subagent::SubagentEnd;

@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
 use serde_json::json;
 use tenon_host::Isolates;
 use tenon_host::Session;
@@ -32,6 +31,7 @@ use tenon_host::session::SessionError;
 use tenon_host::session::ToolCall;
 use tenon_host::session::Turn;
 use tenon_isolate::Launcher;
+use tenon_protocol::permission::PermissionRequest;
 
 /// Answers prompts. A real one asks a model.
 struct Parrot;
@@ -61,7 +61,7 @@ struct Nod;
 
 #[async_trait]
 impl Front for Nod {
-    async fn request_permission(&self, _request: &Value) -> Option<Decision> {
+    async fn request_permission(&self, _request: &PermissionRequest) -> Option<Decision> {
         Some(Decision::approve())
     }
 }

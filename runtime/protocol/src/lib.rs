@@ -13,6 +13,7 @@ pub mod limits;
 pub mod message;
 #[cfg(target_os = "linux")]
 pub mod peer;
+pub mod permission;
 pub mod place;
 pub mod wire;
 pub mod zygote;

@@ -1,5 +1,6 @@
 //! `session/request_permission`: extensions decide first, then what the person has permitted, then the person.
 
+use agent_client_protocol_schema::v1::PermissionOptionKind;
 use serde_json::Value;
 use serde_json::json;
 use tenon_host::Decided;
@@ -9,10 +10,14 @@ use tenon_host::front::Context;
 use tenon_host::front::Decision;
 use tenon_host::session::AgentTool;
 use tenon_host::session::Verdict;
+use tenon_protocol::permission::AskedBy;
+use tenon_protocol::permission::DecisionKind;
+use tenon_protocol::permission::PermissionRequest;
 
 use super::Bridge;
 use super::tool_watch::ToolWatch;
 use super::tool_watch::tell_later;
+use crate::permission_options;
 use crate::rpc::RpcError;
 use crate::vocabulary;
 use crate::vocabulary::Recognised;
@@ -121,11 +126,11 @@ impl Bridge {
             vocabulary::ask_about_all(&mut request, before.iter().map(|(tool, _)| tool));
         }
         if let Some(hook) = hook {
-            request["hookMessage"] = hook.reason.clone().into();
-            request["extensionName"] = hook.by.as_str().into();
+            let (hook_message, extension_name) = (hook.reason.clone(), hook.by.clone());
+            request.asked_by = Some(AskedBy { hook_message, extension_name });
         }
-        request["acp"] = self.with_our_id(params.clone());
-        let decision = session.request_permission(&request).await;
+        request.acp = Some(self.with_our_id(params.clone()).into());
+        let decision = session.request_permission(&PermissionRequest::Agent(request)).await;
         if !decision.is_approved() {
             let said = decision.feedback.as_deref().map(|it| format!(": {it}")).unwrap_or_default();
             watch.deny(session, format!("Not permitted{said}")).await;
@@ -159,38 +164,33 @@ fn answer(options: &[Value], decision: &Decision) -> Value {
     {
         return json!({ "outcome": outcome });
     }
-    if decision.kind == "cancelled" {
-        return cancelled();
-    }
-    let answer = match &*decision.kind {
-        _ if !decision.is_approved() => Answer::No,
+    match &decision.kind {
+        DecisionKind::Cancelled => cancelled(),
         // Whoever said so is asked again, and says so again; an agent that does not ask any more is guarded by
         // no hook.
-        "approve-once" | "approved" | "approve-for-session" | "approved-for-session" => {
-            Answer::Once
-        }
-        _ => Answer::Always,
-    };
-    choose(options, answer)
+        DecisionKind::ApproveOnce
+        | DecisionKind::Approved
+        | DecisionKind::ApproveForSession
+        | DecisionKind::ApprovedForSession => choose(options, Answer::Once),
+        kind if kind.is_approved() => choose(options, Answer::Always),
+        _ => choose(options, Answer::No),
+    }
 }
 
 /// Whether a chosen option lets the agent do it.
 fn permits(options: &[Value], outcome: &Value) -> bool {
-    let chosen = options.iter().find(|option| option["optionId"] == outcome["optionId"]);
-    let kind = chosen.and_then(|option| option["kind"].as_str());
-    kind.is_some_and(|kind| kind.starts_with("allow"))
+    let kind = permission_options::chosen(options, outcome).and_then(permission_options::kind);
+    matches!(kind, Some(PermissionOptionKind::AllowOnce | PermissionOptionKind::AllowAlways))
 }
 
-/// The option that says it. Agents name and order them as they like; the kind is what counts.
+/// The option that says it.
 fn choose(options: &[Value], answer: Answer) -> Value {
-    let kinds: &[&str] = match answer {
-        Answer::Once => &["allow_once", "allow_always"],
-        Answer::Always => &["allow_always", "allow_once"],
-        Answer::No => &["reject_once", "reject_always"],
+    let kinds = match answer {
+        Answer::Once => [PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways],
+        Answer::Always => [PermissionOptionKind::AllowAlways, PermissionOptionKind::AllowOnce],
+        Answer::No => [PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways],
     };
-    let chosen =
-        kinds.iter().find_map(|kind| options.iter().find(|option| option["kind"] == *kind));
-    match chosen {
+    match permission_options::first_of(options, kinds) {
         Some(option) => {
             json!({ "outcome": { "outcome": "selected", "optionId": option["optionId"] } })
         }
@@ -241,10 +241,16 @@ mod tests {
     fn an_option_is_chosen_by_its_kind() {
         let options = options();
         assert_eq!(chosen(&answer(&options, &Decision::approve())), "yes");
-        assert_eq!(chosen(&answer(&options, &Decision::new("approve-for-session"))), "yes");
-        assert_eq!(chosen(&answer(&options, &Decision::new("approve-permanently"))), "always");
+        assert_eq!(
+            chosen(&answer(&options, &Decision::new(DecisionKind::ApproveForSession))),
+            "yes"
+        );
+        assert_eq!(
+            chosen(&answer(&options, &Decision::new(DecisionKind::ApprovePermanently))),
+            "always"
+        );
         assert_eq!(chosen(&answer(&options, &Decision::reject(None))), "no");
-        assert_eq!(chosen(&answer(&options, &Decision::new("cancelled"))), "cancelled");
+        assert_eq!(chosen(&answer(&options, &Decision::new(DecisionKind::Cancelled))), "cancelled");
     }
 
     #[test]

@@ -10,6 +10,9 @@ use tenon_host::Permission;
 use tenon_host::Session;
 use tenon_host::session::AgentTool;
 use tenon_host::tool::ToolResult;
+use tenon_protocol::permission::AgentRequest;
+use tenon_protocol::permission::AskedBy;
+use tenon_protocol::permission::PermissionRequest;
 
 use super::Bridge;
 use super::tool_watch::tell_later;
@@ -97,7 +100,7 @@ impl Bridge {
         }
         let refused = match &verdict.decided {
             Some(decided) => self.refused(session, &tool, decided).await,
-            None => self.asked(session, &vocabulary::permission_request(&tool, None)).await,
+            None => self.asked(session, vocabulary::permission_request(&tool, None)).await,
         };
         // Hooks, and whoever was asked, take their time.
         let refused = refused.or_else(|| self.is_unwanted().then(|| UNWANTED.to_owned()));
@@ -133,19 +136,20 @@ impl Bridge {
             Permission::Ask => {
                 let mut request = vocabulary::permission_request(tool, None);
                 // Without these it would be a question that the permission mode may answer.
-                request["hookMessage"] = reason.clone().into();
-                request["extensionName"] = by.as_str().into();
-                self.asked(session, &request).await
+                let (hook_message, extension_name) = (reason.clone(), by.clone());
+                request.asked_by = Some(AskedBy { hook_message, extension_name });
+                self.asked(session, request).await
             }
         }
     }
 
     /// Asks whoever may decide; why it may not be done. An answer that nobody wants any more is not waited for.
-    async fn asked(&self, session: &Session, request: &Value) -> Option<String> {
+    async fn asked(&self, session: &Session, request: AgentRequest) -> Option<String> {
+        let request = PermissionRequest::Agent(request);
         let decision = tokio::select! {
             biased;
             () = self.unwanted() => return Some(UNWANTED.to_owned()),
-            decision = session.request_permission(request) => decision,
+            decision = session.request_permission(&request) => decision,
         };
         let said = decision.feedback.as_deref().map(|said| format!(": {said}"));
         (!decision.is_approved()).then(|| format!("Not permitted{}", said.unwrap_or_default()))

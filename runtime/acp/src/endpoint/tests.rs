@@ -27,6 +27,7 @@ use tenon_host::SessionOptions;
 use tenon_host::front::Decision;
 use tenon_host::front::Front;
 use tenon_host::session::PermissionCheck;
+use tenon_protocol::permission::PermissionRequest;
 use tokio::io::AsyncBufReadExt;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
@@ -87,7 +88,7 @@ impl Drop for GivenUp {
 
 #[async_trait]
 impl Front for Person {
-    async fn request_permission(&self, _request: &Value) -> Option<Decision> {
+    async fn request_permission(&self, _request: &PermissionRequest) -> Option<Decision> {
         let mut given_up = GivenUp(Some(self.given_up.clone()));
         self.asked.happens();
         self.answers.wait().await;

@@ -19,6 +19,10 @@ use tenon_host::front::OpenCanvas;
 use tenon_host::front::Question;
 use tenon_host::front::UserAnswer;
 use tenon_host::session::WeakSession;
+use tenon_protocol::permission::AgentRequest;
+use tenon_protocol::permission::DecisionKind;
+use tenon_protocol::permission::PermissionRequest;
+use tenon_protocol::permission::Subject;
 use tokio::sync::watch;
 
 use super::commands;
@@ -62,7 +66,7 @@ pub struct ClientFront {
     /// Held while a list is made and sent, so that the last one sent is the newest.
     commands: tokio::sync::Mutex<Commands>,
     /// What the person has permitted for the session.
-    permitted: Mutex<HashSet<String>>,
+    permitted: Mutex<HashSet<Subject>>,
     /// The pages that were shown: which instance of a canvas, and where it is.
     shown: Mutex<HashSet<(String, String)>>,
 }
@@ -177,7 +181,7 @@ impl ClientFront {
         asked.ok()
     }
 
-    fn permitted(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn permitted(&self) -> MutexGuard<'_, HashSet<Subject>> {
         self.permitted.lock()
     }
 }
@@ -188,14 +192,15 @@ impl Front for ClientFront {
         FrontCapabilities { elicitation: self.abilities.forms, canvases: true }
     }
 
-    async fn request_permission(&self, request: &Value) -> Option<Decision> {
+    async fn request_permission(&self, request: &PermissionRequest) -> Option<Decision> {
         // A review is asked for beside the opening; nobody waits for its answer.
-        let patient = request["kind"] == "extension-review";
+        let patient = matches!(request, PermissionRequest::ExtensionReview { .. });
         if !self.can_be_asked(patient).await {
             return None;
         }
         // The agent's own question reaches the client as the agent asked it.
-        if let Some(asked) = request.get("acp") {
+        if let PermissionRequest::Agent(AgentRequest { acp: Some(asked), .. }) = request {
+            let asked = asked.value();
             let answer = self.ask("session/request_permission", asked.clone()).await.ok()?;
             return Some(questions::decision(asked, &answer));
         }
@@ -205,7 +210,7 @@ impl Front for ClientFront {
         }
         let answer = self.ask_permission(&question).await?;
         let decision = questions::decision(&question.params, &answer);
-        if decision.kind == "approve-for-session"
+        if decision.kind == DecisionKind::ApproveForSession
             && let Some(subject) = question.subject
         {
             self.permitted().insert(subject);

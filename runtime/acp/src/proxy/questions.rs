@@ -1,5 +1,7 @@
 //! Questions to the person as the client understands them, and what its answers mean.
 
+use agent_client_protocol_schema::v1::PermissionOptionKind;
+use agent_client_protocol_schema::v1::ToolKind;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
@@ -8,6 +10,13 @@ use tenon_host::front::Elicitation;
 use tenon_host::front::ElicitationAnswer;
 use tenon_host::front::Question;
 use tenon_host::front::UserAnswer;
+use tenon_protocol::permission::AgentAction;
+use tenon_protocol::permission::AgentRequest;
+use tenon_protocol::permission::DecisionKind;
+use tenon_protocol::permission::PermissionRequest;
+use tenon_protocol::permission::Subject;
+
+use crate::permission_options;
 
 /// What the client can do for the person, from its `clientCapabilities`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,75 +60,36 @@ pub struct Permission {
     /// `session/request_permission` without the session.
     pub params: Value,
     /// What is permitted from now on if the person says always.
-    pub subject: Option<String>,
+    pub subject: Option<Subject>,
     /// The call that only we know of, and have to say the end of.
     pub own_call: Option<String>,
 }
 
 impl Permission {
     /// A question of Tenon or of an extension.
-    pub fn of(request: &Value) -> Self {
-        let kind = request["kind"].as_str().unwrap_or_default();
-        let text = |field: &str| request[field].as_str().unwrap_or_default();
-        let given = |field: &str| request[field].as_str().filter(|text| !text.is_empty());
-        let files = |field: &str| match request["fileNames"].as_array() {
-            Some(all) => all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
-            None => text(field).to_owned(),
-        };
-        let tool = given("toolName").unwrap_or("a tool");
-        let extension = given("extensionName").unwrap_or("an extension");
-        let (title, acp_kind, input) = match kind {
-            "custom-tool" => (format!("Use the extension tool {tool}"), "other", &request["args"]),
-            "mcp" => (format!("Use {tool} of {}", text("serverName")), "other", &request["args"]),
-            "hook" => {
-                let title = format!("Use {tool}? {extension} wants you to decide");
-                (title, kind_of_tool(tool), &request["toolArgs"])
-            }
-            "extension-management" => {
-                (format!("Extensions: {} {extension}", text("operation")), "other", &Value::Null)
-            }
-            "extension-env-access" => {
-                let names: Vec<_> = request["environmentVariables"]
-                    .as_array()
-                    .map(|names| names.iter().filter_map(Value::as_str).collect())
-                    .unwrap_or_default();
-                let title =
-                    format!("Let {extension} read {} from the environment", names.join(", "));
-                (title, "read", &Value::Null)
-            }
-            "extension-review" => {
-                (format!("Let {extension} run as it is now"), "execute", &request["path"])
-            }
-            "shell" => (format!("Run {}", text("fullCommandText")), "execute", &Value::Null),
-            "write" => (format!("Write {}", files("fileName")), "edit", &request["diff"]),
-            "read" => (format!("Read {}", files("path")), "read", &Value::Null),
-            "url" => (format!("Fetch {}", text("url")), "fetch", &Value::Null),
-            other => (format!("Permit {other}"), "other", request),
-        };
+    pub fn of(request: &PermissionRequest) -> Self {
+        let Shown { title, kind, input, details } = shown(request);
         let made_up = format!("tenon-{}", uuid::Uuid::new_v4());
-        let call = given("toolCallId").unwrap_or(&made_up).to_owned();
+        let given = request.tool_call_id().filter(|id| !id.is_empty());
+        let call = given.unwrap_or(&made_up).to_owned();
         let mut tool_call = json!({
             "toolCallId": call,
             "title": title,
-            "kind": acp_kind,
+            "kind": kind,
             "status": "pending",
         });
         if !input.is_null() {
-            tool_call["rawInput"] = input.clone();
+            tool_call["rawInput"] = input;
         }
-        let more = ["hookMessage", "toolDescription", "intention"];
-        let details: Vec<_> = more.into_iter().filter_map(given).collect();
         if !details.is_empty() {
             let text = json!({ "type": "text", "text": details.join("\n") });
             tool_call["content"] = json!([{ "type": "content", "content": text }]);
         }
-        // An extension that wants the person asked wants that every time; what widens what extensions may do is
-        // decided each time too.
-        let subject = match kind {
-            "custom-tool" => Some(format!("tool {tool}")),
-            "mcp" => Some(format!("tool {tool} of {}", text("serverName"))),
-            _ => None,
-        };
+        // An extension that wants the person asked wants that every time; what the agent does with its own tools is
+        // remembered by the agent.
+        let subject = request
+            .subject()
+            .filter(|subject| matches!(subject, Subject::Tool(_) | Subject::McpTool { .. }));
         let mut options =
             vec![json!({ "optionId": ALLOW_ONCE, "name": "Allow", "kind": "allow_once" })];
         if subject.is_some() {
@@ -134,15 +104,120 @@ impl Permission {
     }
 }
 
+/// What the client shows of a request.
+struct Shown<'a> {
+    title: String,
+    kind: ToolKind,
+    /// What a tool is called with, or what changes; null for nothing.
+    input: Value,
+    /// Why it is asked, in words of extensions and of the agent.
+    details: Vec<&'a str>,
+}
+
+fn shown(request: &PermissionRequest) -> Shown<'_> {
+    let (title, kind, input, details) = match request {
+        PermissionRequest::CustomTool { tool_name, tool_description, args, .. } => {
+            (use_of(tool_name), ToolKind::Other, args.value().clone(), vec![&**tool_description])
+        }
+        PermissionRequest::Hook { tool_name, tool_args, hook_message, extension_name, .. } => {
+            let (tool, extension) = (tool(tool_name), extension(extension_name));
+            let title = format!("Use {tool}? {extension} wants you to decide");
+            let details = hook_message.as_deref().into_iter().collect();
+            (title, kind_of_tool(tool), tool_args.value().clone(), details)
+        }
+        PermissionRequest::ExtensionManagement { operation, extension_name, .. } => {
+            let operation = operation.as_str();
+            let extension = extension(extension_name.as_deref().unwrap_or_default());
+            let title = format!("Extensions: {operation} {extension}");
+            (title, ToolKind::Other, Value::Null, Vec::new())
+        }
+        PermissionRequest::ExtensionEnvAccess { extension_name, environment_variables } => {
+            let names = environment_variables.join(", ");
+            let extension = extension(extension_name);
+            let title = format!("Let {extension} read {names} from the environment");
+            (title, ToolKind::Read, Value::Null, Vec::new())
+        }
+        PermissionRequest::ExtensionReview { intention, extension_name, path, .. } => {
+            let title = format!("Let {} run as it is now", extension(extension_name));
+            (title, ToolKind::Execute, path.as_str().into(), vec![&**intention])
+        }
+        PermissionRequest::Agent(request) => return shown_of_agent(request),
+        PermissionRequest::Other(request) => {
+            let title = format!("Permit {}", request["kind"].as_str().unwrap_or_default());
+            (title, ToolKind::Other, request.clone(), Vec::new())
+        }
+    };
+    Shown { title, kind, input, details: filled(details) }
+}
+
+/// A request about one of the agent's own tools that the agent has not asked by itself.
+fn shown_of_agent(request: &AgentRequest) -> Shown<'_> {
+    let files = |one: &str| match &request.file_names {
+        Some(all) => all.join(", "),
+        None => one.to_owned(),
+    };
+    let (title, kind, input, said) = match &request.action {
+        AgentAction::Shell { full_command_text, intention, .. } => {
+            (format!("Run {full_command_text}"), ToolKind::Execute, Value::Null, intention)
+        }
+        AgentAction::Write { file_name, intention, diff, .. } => {
+            (format!("Write {}", files(file_name)), ToolKind::Edit, diff.as_str().into(), intention)
+        }
+        AgentAction::Read { path, intention } => {
+            (format!("Read {}", files(path)), ToolKind::Read, Value::Null, intention)
+        }
+        AgentAction::Url { url, intention } => {
+            (format!("Fetch {url}"), ToolKind::Fetch, Value::Null, intention)
+        }
+        AgentAction::Mcp { server_name, tool_name, args, .. } => {
+            let title = format!("Use {} of {server_name}", tool(tool_name));
+            return Shown {
+                title,
+                kind: ToolKind::Other,
+                input: args.value().clone(),
+                details: filled(hook_message(request).collect()),
+            };
+        }
+        AgentAction::CustomTool { tool_name, tool_description, args } => {
+            (use_of(tool_name), ToolKind::Other, args.value().clone(), tool_description)
+        }
+    };
+    let details = hook_message(request).chain([said.as_str()]).collect();
+    Shown { title, kind, input, details: filled(details) }
+}
+
+/// Why an extension wants it to be asked.
+fn hook_message(request: &AgentRequest) -> impl Iterator<Item = &str> {
+    request.asked_by.iter().filter_map(|by| by.hook_message.as_deref())
+}
+
+/// Those that say something.
+fn filled(mut details: Vec<&str>) -> Vec<&str> {
+    details.retain(|text| !text.is_empty());
+    details
+}
+
+fn use_of(name: &str) -> String {
+    format!("Use the extension tool {}", tool(name))
+}
+
+fn tool(name: &str) -> &str {
+    if name.is_empty() { "a tool" } else { name }
+}
+
+fn extension(name: &str) -> &str {
+    if name.is_empty() { "an extension" } else { name }
+}
+
 /// Which kind of ACP a tool is, by the name extensions know it by.
-fn kind_of_tool(name: &str) -> &'static str {
+fn kind_of_tool(name: &str) -> ToolKind {
     match name {
-        "bash" => "execute",
-        "edit" | "create" => "edit",
-        "view" => "read",
-        "grep" | "glob" => "search",
-        "web_fetch" => "fetch",
-        _ => "other",
+        "bash" => ToolKind::Execute,
+        "edit" | "create" => ToolKind::Edit,
+        "view" => ToolKind::Read,
+        "grep" | "glob" => ToolKind::Search,
+        "web_fetch" => ToolKind::Fetch,
+        _ => ToolKind::Other,
     }
 }
 
@@ -150,16 +225,12 @@ fn kind_of_tool(name: &str) -> &'static str {
 /// an agent that offered options of its own.
 pub fn decision(asked: &Value, answer: &Value) -> Decision {
     let outcome = &answer["outcome"];
-    let chosen = match outcome["outcome"].as_str() {
-        Some("selected") => &outcome["optionId"],
-        _ => &Value::Null,
-    };
     let options = asked["options"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_chosen = |option: &&Value| !chosen.is_null() && option["optionId"] == *chosen;
-    let kind = options.iter().find(is_chosen).and_then(|option| option["kind"].as_str());
-    let mut decision = match kind {
-        Some("allow_once") => Decision::approve(),
-        Some("allow_always") => Decision::new("approve-for-session"),
+    let selected = outcome["outcome"] == "selected";
+    let chosen = permission_options::chosen(options, outcome).filter(|_| selected);
+    let mut decision = match chosen.and_then(permission_options::kind) {
+        Some(PermissionOptionKind::AllowOnce) => Decision::approve(),
+        Some(PermissionOptionKind::AllowAlways) => Decision::new(DecisionKind::ApproveForSession),
         _ => Decision::reject(None),
     };
     decision.rest.insert("acpOutcome".to_owned(), outcome.clone());
@@ -283,6 +354,9 @@ pub fn chosen(question: &Question, answer: &Value) -> Option<UserAnswer> {
 mod tests {
     use agent_client_protocol_schema::v1::CreateElicitationRequest;
     use agent_client_protocol_schema::v1::RequestPermissionRequest;
+    use tenon_protocol::json::Json;
+    use tenon_protocol::permission::AskedBy;
+    use tenon_protocol::permission::Switch;
 
     use super::*;
 
@@ -311,13 +385,12 @@ mod tests {
 
     #[test]
     fn a_tool_of_an_extension_can_be_permitted_once_or_for_the_session() {
-        let request = json!({
-            "kind": "custom-tool",
-            "toolCallId": "toolu_1",
-            "toolName": "deploy",
-            "toolDescription": "Ships it",
-            "args": { "to": "prod" },
-        });
+        let request = PermissionRequest::CustomTool {
+            tool_call_id: "toolu_1".to_owned(),
+            tool_name: "deploy".to_owned(),
+            tool_description: "Ships it".to_owned(),
+            args: json!({ "to": "prod" }).into(),
+        };
         let asked = Permission::of(&request);
         let call = &asked.params["toolCall"];
         assert_eq!(call["toolCallId"], "toolu_1");
@@ -325,7 +398,7 @@ mod tests {
         assert_eq!(call["rawInput"], json!({ "to": "prod" }));
         assert_eq!(call["content"][0]["content"]["text"], "Ships it");
         assert_eq!(kinds(&asked.params), ["allow_once", "allow_always", "reject_once"]);
-        assert_eq!(asked.subject.as_deref(), Some("tool deploy"));
+        assert_eq!(asked.subject, Some(Subject::Tool("deploy".to_owned())));
         assert_eq!(asked.own_call, None);
         let known: Result<RequestPermissionRequest, _> =
             serde_json::from_value(with_session(asked.params));
@@ -334,31 +407,79 @@ mod tests {
 
     #[test]
     fn what_widens_an_extensions_reach_is_asked_each_time() {
-        for kind in
-            ["hook", "extension-management", "extension-env-access", "extension-review", "x"]
-        {
-            let request = json!({ "kind": kind, "extensionName": "project:a", "toolName": "bash" });
+        let hook = PermissionRequest::Hook {
+            tool_call_id: String::new(),
+            tool_name: "bash".to_owned(),
+            tool_args: Json::default(),
+            hook_message: None,
+            extension_name: "project:a".to_owned(),
+        };
+        let manage = PermissionRequest::ExtensionManagement {
+            tool_call_id: String::new(),
+            operation: Switch::Disable,
+            extension_name: Some("project:a".to_owned()),
+        };
+        let secrets = PermissionRequest::ExtensionEnvAccess {
+            extension_name: "project:a".to_owned(),
+            environment_variables: vec!["A".to_owned(), "B".to_owned()],
+        };
+        let review = PermissionRequest::ExtensionReview {
+            intention: String::new(),
+            extension_name: "project:a".to_owned(),
+            path: "/a".to_owned(),
+            hash: String::new(),
+        };
+        let other = PermissionRequest::Other(json!({ "kind": "x" }));
+        let titles = [
+            (hook, "Use bash? project:a wants you to decide"),
+            (manage, "Extensions: disable project:a"),
+            (secrets, "Let project:a read A, B from the environment"),
+            (review, "Let project:a run as it is now"),
+            (other, "Permit x"),
+        ];
+        for (request, title) in titles {
             let asked = Permission::of(&request);
-            assert_eq!(kinds(&asked.params), ["allow_once", "reject_once"], "{kind}");
+            assert_eq!(kinds(&asked.params), ["allow_once", "reject_once"], "{title}");
             assert_eq!(asked.subject, None);
+            assert_eq!(asked.params["toolCall"]["title"], title);
             assert!(
                 asked.own_call.is_some_and(|call| asked.params["toolCall"]["toolCallId"] == *call)
             );
         }
-        let secrets = json!({
-            "kind": "extension-env-access",
-            "extensionName": "project:a",
-            "environmentVariables": ["A", "B"],
-        });
-        let title = Permission::of(&secrets).params["toolCall"]["title"].clone();
-        assert_eq!(title, "Let project:a read A, B from the environment");
+    }
+
+    #[test]
+    fn what_the_agent_does_through_us_is_shown_with_all_files_and_who_wants_it_asked() {
+        let intention = "tidy up".to_owned();
+        let (file_name, diff) = ("a".to_owned(), "+x\n".to_owned());
+        let write = AgentAction::Write { file_name, intention, diff, new_file_contents: None };
+        let request = AgentRequest {
+            file_names: Some(vec!["a".to_owned(), "b".to_owned()]),
+            asked_by: Some(AskedBy {
+                hook_message: Some("careful".to_owned()),
+                extension_name: "project:a".to_owned(),
+            }),
+            ..AgentRequest::new(write, "c1")
+        };
+        let asked = Permission::of(&PermissionRequest::Agent(request));
+        let call = &asked.params["toolCall"];
+        assert_eq!(call["title"], "Write a, b");
+        assert_eq!(call["kind"], "edit");
+        assert_eq!(call["rawInput"], "+x\n");
+        assert_eq!(call["content"][0]["content"]["text"], "careful\ntidy up");
+        assert_eq!((asked.subject, asked.own_call), (None, None));
     }
 
     #[test]
     fn a_call_that_the_agent_did_not_name_is_ours_to_end() {
         let made_up = "call-67e55044-10b1-426f-9247-bb680e5fe0c8";
         for (id, own) in [(made_up, Some(made_up)), ("call-1-2", None)] {
-            let request = json!({ "kind": "custom-tool", "toolName": "t", "toolCallId": id });
+            let request = PermissionRequest::CustomTool {
+                tool_call_id: id.to_owned(),
+                tool_name: "t".to_owned(),
+                tool_description: String::new(),
+                args: Json::default(),
+            };
             assert_eq!(Permission::of(&request).own_call.as_deref(), own);
         }
     }
@@ -373,13 +494,13 @@ mod tests {
             { "kind": "allow_once" },
         ]});
         let kind = |answer: &Value| decision(&asked, answer).kind;
-        assert_eq!(kind(&selected("1")), "approve-once");
-        assert_eq!(kind(&selected("2")), "approve-for-session");
+        assert_eq!(kind(&selected("1")), DecisionKind::ApproveOnce);
+        assert_eq!(kind(&selected("2")), DecisionKind::ApproveForSession);
         for no in [selected("3"), selected("4"), selected("5"), json!({}), Value::Null] {
-            assert_eq!(kind(&no), "reject", "{no}");
+            assert_eq!(kind(&no), DecisionKind::Reject, "{no}");
         }
         let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
-        assert_eq!(kind(&cancelled), "reject");
+        assert_eq!(kind(&cancelled), DecisionKind::Reject);
         let raw =
             json!({ "outcome": { "outcome": "selected", "optionId": "1", "_meta": { "x": 1 } } });
         assert_eq!(decision(&asked, &raw).rest["acpOutcome"], raw["outcome"]);

@@ -209,7 +209,7 @@ fn a_question_about_several_files_is_about_all() {
         let Recognised::Foreign(tools) = recognise(&call, &ours) else { panic!("not ours") };
         let mut request = permission_request(&tools[0], None);
         ask_about_all(&mut request, tools.iter());
-        request
+        serde_json::to_value(request).unwrap()
     };
     let raw = json!({ "file_path": "/etc/passwd", "path": "README.md" });
     let read = ask(json!({ "kind": "read", "rawInput": raw }));

@@ -10,10 +10,10 @@ use tenon_host::front::Elicitation;
 use tenon_host::front::ElicitationAnswer;
 use tenon_host::front::Question;
 use tenon_host::front::UserAnswer;
+use tenon_protocol::permission::PermissionRequest;
 use tokio::sync::oneshot;
 
 use self::form::Field;
-pub use self::permission::subject;
 use self::talk::Entry;
 use self::talk::Talk;
 use super::keys::Key;
@@ -24,7 +24,7 @@ use crate::sanitise::one_line;
 /// Something to ask the person, or to show. Whoever asks may lose interest: the question then goes away.
 pub enum Request {
     /// Whether something may be done.
-    Permission(Value, oneshot::Sender<Permit>),
+    Permission(PermissionRequest, oneshot::Sender<Permit>),
     /// A form to fill in.
     Form(Elicitation, oneshot::Sender<ElicitationAnswer>),
     /// A question.
@@ -90,14 +90,14 @@ fn answer<Answer>(reply: oneshot::Sender<Answer>, answer: Option<Answer>) {
 }
 
 /// Asks whether something may be done.
-async fn ask_permission(talk: &mut Talk<'_>, request: &Value) -> Option<Permit> {
+async fn ask_permission(talk: &mut Talk<'_>, request: &PermissionRequest) -> Option<Permit> {
     let shown = permission::describe(request);
     talk.heading(&shown.title);
     shown.details.iter().for_each(|line| talk.detail(line));
     for line in &shown.because {
         talk.remark(line);
     }
-    let always = subject(request);
+    let always = request.subject().map(|subject| permission::in_words(&subject));
     let mut choices = vec!["y  yes, once"];
     let in_session = always.as_ref().map(|always| format!("a  always {always} in this session"));
     choices.extend(in_session.as_deref());

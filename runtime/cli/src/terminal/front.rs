@@ -6,7 +6,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use parking_lot::MutexGuard;
-use serde_json::Value;
 use tenon_host::front::Decision;
 use tenon_host::front::Elicitation;
 use tenon_host::front::ElicitationAnswer;
@@ -15,10 +14,11 @@ use tenon_host::front::FrontCapabilities;
 use tenon_host::front::OpenCanvas;
 use tenon_host::front::Question;
 use tenon_host::front::UserAnswer;
+use tenon_protocol::permission::PermissionRequest;
+use tenon_protocol::permission::Subject;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 
-use super::dialog;
 use super::dialog::Permit;
 use super::dialog::Request;
 use super::keys::Keys;
@@ -35,7 +35,7 @@ pub struct TerminalFront {
     /// Where questions go; none if nobody is there.
     asks: Option<mpsc::Sender<Request>>,
     /// What is allowed for the session.
-    allowed: Mutex<HashSet<(String, String)>>,
+    allowed: Mutex<HashSet<Subject>>,
 }
 
 impl TerminalFront {
@@ -76,14 +76,9 @@ impl TerminalFront {
         answer.await.ok()
     }
 
-    fn allowed(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
+    fn allowed(&self) -> MutexGuard<'_, HashSet<Subject>> {
         self.allowed.lock()
     }
-}
-
-/// What is remembered when a request is allowed for the session.
-fn key(request: &Value) -> Option<(String, String)> {
-    Some((request["kind"].as_str()?.to_owned(), dialog::subject(request)?))
 }
 
 #[async_trait]
@@ -93,9 +88,9 @@ impl Front for TerminalFront {
         FrontCapabilities { elicitation: somebody, canvases: somebody }
     }
 
-    async fn request_permission(&self, request: &Value) -> Option<Decision> {
-        let key = key(request);
-        if key.as_ref().is_some_and(|key| self.allowed().contains(key)) {
+    async fn request_permission(&self, request: &PermissionRequest) -> Option<Decision> {
+        let subject = request.subject();
+        if subject.as_ref().is_some_and(|subject| self.allowed().contains(subject)) {
             return Some(Decision::approve());
         }
         let permit = self.ask(|reply| Request::Permission(request.clone(), reply)).await?;
@@ -104,7 +99,7 @@ impl Front for TerminalFront {
             // It is remembered here, and the agent is told that it may do it this time: one that was told more
             // would not ask again, and extensions that guard it could not stop it any more.
             Permit::Always => {
-                self.allowed().extend(key);
+                self.allowed().extend(subject);
                 Decision::approve()
             }
             Permit::No(why) => Decision::reject(why),
@@ -142,6 +137,7 @@ fn link(canvas: &OpenCanvas) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tenon_protocol::permission::DecisionKind;
 
     use super::*;
 
@@ -162,14 +158,23 @@ mod tests {
         (TerminalFront::through(asks), answering)
     }
 
+    fn unknown() -> PermissionRequest {
+        PermissionRequest::Other(json!({ "kind": "new-thing" }))
+    }
+
     #[tokio::test]
     async fn always_is_remembered_for_what_is_alike() {
         let (front, answering) = answered(vec![Permit::Always, Permit::Once]);
-        let tool = |name: &str| json!({ "kind": "custom-tool", "toolName": name });
-        let kind = async |request: Value| front.request_permission(&request).await.unwrap().kind;
+        let tool = |name: &str| PermissionRequest::CustomTool {
+            tool_call_id: "c1".to_owned(),
+            tool_name: name.to_owned(),
+            tool_description: String::new(),
+            args: json!({}).into(),
+        };
+        let kind = async |request| front.request_permission(&request).await.unwrap().kind;
         for name in ["a", "a", "b"] {
             // Never more than once: the agent is to go on asking, so that extensions can go on guarding.
-            assert_eq!(kind(tool(name)).await, "approve-once");
+            assert_eq!(kind(tool(name)).await, DecisionKind::ApproveOnce);
         }
         drop(front);
         assert_eq!(answering.await.unwrap(), 2);
@@ -178,7 +183,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_carries_its_reason() {
         let (front, _answering) = answered(vec![Permit::No(Some("not now".to_owned()))]);
-        let decision = front.request_permission(&json!({ "kind": "shell" })).await.unwrap();
+        let decision = front.request_permission(&unknown()).await.unwrap();
         assert!(!decision.is_approved());
         assert_eq!(decision.feedback.as_deref(), Some("not now"));
     }
@@ -186,9 +191,9 @@ mod tests {
     #[tokio::test]
     async fn a_question_that_is_dropped_was_asked_of_nobody() {
         let (front, _answering) = answered(Vec::new());
-        assert!(front.request_permission(&json!({ "kind": "shell" })).await.is_none());
+        assert!(front.request_permission(&unknown()).await.is_none());
         let nobody = TerminalFront { asks: None, allowed: Mutex::default() };
-        assert!(nobody.request_permission(&json!({ "kind": "shell" })).await.is_none());
+        assert!(nobody.request_permission(&unknown()).await.is_none());
         assert_eq!(nobody.capabilities(), FrontCapabilities::default());
     }
 

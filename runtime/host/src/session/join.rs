@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::json;
 use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::RequestId;
+use tenon_protocol::permission::PermissionRequest;
 
 use super::Session;
 use super::offers;
@@ -80,11 +81,10 @@ impl Session {
     /// Asks whether an extension may have secrets from the environment.
     async fn approve_variables(&self, key: &Key, names: &[String]) -> Result<(), String> {
         let id = id_of(key);
-        let request = json!({
-            "kind": "extension-env-access",
-            "extensionName": id,
-            "environmentVariables": names,
-        });
+        let request = PermissionRequest::ExtensionEnvAccess {
+            extension_name: id.clone(),
+            environment_variables: names.to_vec(),
+        };
         // Only the person decides this: an extension must not let itself, or another, have secrets.
         let waiting = self.0.pending.open(Kind::Secrets, &self.0.bus, "permission.completed");
         let asked = json!({ "requestId": waiting.id, "permissionRequest": request });

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::json;
 use tenon_protocol::message::LoadSpec;
 use tenon_protocol::message::LogLevel;
 use tenon_protocol::message::Outside;
 use tenon_protocol::message::ToIsolate;
+use tenon_protocol::permission::PermissionRequest;
 use tracing::error;
 use tracing::warn;
 
@@ -240,13 +240,12 @@ impl Session {
         self.0.extensions.announce();
         let (session, key, why) = (self.clone(), key.clone(), why.to_owned());
         self.0.runtime.spawn(async move {
-            let request = json!({
-                "kind": "extension-review",
-                "intention": why,
-                "extensionName": crate::extensions::id_of(&key),
-                "path": key.2,
-                "hash": hash,
-            });
+            let request = PermissionRequest::ExtensionReview {
+                intention: why,
+                extension_name: crate::extensions::id_of(&key),
+                path: key.2.to_string_lossy().into_owned(),
+                hash: hash.clone(),
+            };
             let is_stale =
                 |table: &Table| table.get(&key).and_then(Extension::asked) != Some(&hash);
             let decision = tokio::select! {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::json;
+use tenon_protocol::permission::Switch;
 
 use super::PermissionCheck;
 use super::Session;
@@ -115,10 +116,13 @@ pub(super) fn manage_tool_declarations() -> Vec<ToolDeclaration> {
     ]
 }
 
-/// Whether a call changes which extensions run, so that the person should be asked before it: an agent
-/// must not switch off by itself what is there to guard against it.
-pub(super) fn needs_permission(name: &str, args: &Value) -> bool {
-    name == NAMES[0] && matches!(args["operation"].as_str(), Some("enable" | "disable"))
+/// How a call changes which extensions run, if it does. The person should be asked before it: an agent must not
+/// switch off by itself what is there to guard against it.
+pub(super) fn switches(name: &str, args: &Value) -> Option<Switch> {
+    if name != NAMES[0] {
+        return None;
+    }
+    Switch::deserialize(&args["operation"]).ok()
 }
 
 impl Session {

@@ -1,27 +1,29 @@
 //! May this be done? Extensions' handlers are asked first, then the person.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::json;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::LogLevel;
+use tenon_protocol::permission::PermissionRequest;
 
 use super::Session;
 use super::pending::Kind;
 use crate::extensions::HandlerTarget;
 use crate::front::Decision;
 
-/// The decision when there is neither a handler nor a front that answers.
-pub const NOBODY_TO_ASK: &str = "denied-no-approval-rule-and-could-not-request-from-user";
-
 impl Session {
-    /// Asks whether something may be done. The request is the public contract's `PermissionRequest`.
-    pub async fn request_permission(&self, request: &Value) -> Decision {
+    /// Asks whether something may be done.
+    pub async fn request_permission(&self, request: &PermissionRequest) -> Decision {
         self.permission(request).await.0
     }
 
     /// The same, with the extension that decided, if one did.
-    pub(super) async fn permission(&self, request: &Value) -> (Decision, Option<String>) {
+    pub(super) async fn permission(
+        &self,
+        request: &PermissionRequest,
+    ) -> (Decision, Option<String>) {
         let mut waiting =
             self.0.pending.open(Kind::Permission, &self.0.bus, "permission.completed");
         let id = waiting.id.clone();
@@ -29,13 +31,13 @@ impl Session {
         let (decision, by) = tokio::select! {
             answer = waiting.answered() => {
                 let fits = serde_json::from_value(answer);
-                (fits.unwrap_or_else(|_| Decision::new(NOBODY_TO_ASK)), None)
+                (fits.unwrap_or_else(|_| Decision::nobody_to_ask()), None)
             }
             decided = self.decide(request) => decided,
         };
         let mut data = json!({ "requestId": id, "result": decision });
-        if let Some(call) = request.get("toolCallId") {
-            data["toolCallId"] = call.clone();
+        if let Some(call) = request.tool_call_id() {
+            data["toolCallId"] = call.into();
         }
         if let Some(by) = &by {
             data["decidedBy"] = by.as_str().into();
@@ -45,13 +47,13 @@ impl Session {
     }
 
     /// A rejection by any extension holds; else an approval by any; else the person decides.
-    async fn decide(&self, request: &Value) -> (Decision, Option<String>) {
+    async fn decide(&self, request: &PermissionRequest) -> (Decision, Option<String>) {
         let mut approval = None;
         let mut last = None;
         let handler = "onPermissionRequest";
         while let Some(target) = self.0.extensions.next_with_handler(last.as_ref(), handler) {
             if let Some(decision) = self.ask_handler::<Decision>(&target, handler, request).await
-                && !matches!(&*decision.kind, "no-result" | "user-not-available")
+                && !decision.kind.leaves_it_to_others()
             {
                 if !decision.is_approved() {
                     return (decision, Some(target.id));
@@ -67,12 +69,12 @@ impl Session {
     }
 
     /// Asks the person, and nobody else.
-    pub(super) async fn ask_person_for_permission(&self, request: &Value) -> Decision {
+    pub(super) async fn ask_person_for_permission(&self, request: &PermissionRequest) -> Decision {
         let asked = match &self.0.options.front {
             Some(front) => front.request_permission(request).await,
             None => None,
         };
-        asked.unwrap_or_else(|| Decision::new(NOBODY_TO_ASK))
+        asked.unwrap_or_else(Decision::nobody_to_ask)
     }
 
     /// Asks one extension's handler; a failure, or an answer that is none, is reported and counts as no
@@ -81,7 +83,7 @@ impl Session {
         &self,
         target: &HandlerTarget<'_>,
         handler: &str,
-        request: &Value,
+        request: &impl Serialize,
     ) -> Option<Answer> {
         let HandlerTarget { peer, id, deadline } = target;
         let payload = json!({

@@ -6,12 +6,13 @@ use serde_json::json;
 use tenon_protocol::json::Json;
 use tenon_protocol::message::CallKind;
 use tenon_protocol::message::LogLevel;
+use tenon_protocol::permission::DecisionKind;
+use tenon_protocol::permission::PermissionRequest;
 
 use super::Session;
 use super::manage_tools;
 use super::outcome::ToolOutcome;
 use super::pending::Kind;
-use super::permission::NOBODY_TO_ASK;
 use super::tool_messages::ExecutionStart;
 use super::tool_messages::ToolPayload;
 use super::tool_messages::ToolRequested;
@@ -274,7 +275,7 @@ impl Session {
         let pre = hooks.run(Pre::new(caller.clone(), args)).await;
         let (before, args) = (pre.contexts, pre.args);
         let mut suppress_output = pre.suppress_output;
-        let permitted = self.may_call(caller, tool, args.value(), pre.decided, permission);
+        let permitted = self.may_call(caller, tool, &args, pre.decided, permission);
         if let Err(result) = permitted.await {
             let ends_turn = result.result_type == ResultType::Rejected;
             return ToolOutcome { result, before, after: Vec::new(), ends_turn, suppress_output };
@@ -297,7 +298,7 @@ impl Session {
         &self,
         caller: &Caller,
         tool: &ToolDeclaration,
-        args: &Value,
+        args: &Json,
         decided: Option<Decided>,
         permission: PermissionCheck,
     ) -> Result<(), ToolResult> {
@@ -306,14 +307,13 @@ impl Session {
         let forbidden = decided.as_ref().is_some_and(|it| it.permission == Permission::Deny);
         if permission == PermissionCheck::Ask
             && !forbidden
-            && manage_tools::needs_permission(&caller.tool_name, args)
+            && let Some(operation) = manage_tools::switches(&caller.tool_name, args.value())
         {
-            let request = json!({
-                "kind": "extension-management",
-                "toolCallId": caller.tool_call_id,
-                "operation": args["operation"],
-                "extensionName": args["name"],
-            });
+            let request = PermissionRequest::ExtensionManagement {
+                tool_call_id: caller.tool_call_id.clone(),
+                operation,
+                extension_name: args.value()["name"].as_str().map(str::to_owned),
+            };
             let decision = self.ask_person_for_permission(&request).await;
             return refusal(decision, None, None).map_or(Ok(()), Err);
         }
@@ -321,13 +321,12 @@ impl Session {
             if permission == PermissionCheck::Granted || tool.flag("skipPermission") {
                 return Ok(());
             }
-            let request = json!({
-                "kind": "custom-tool",
-                "toolCallId": caller.tool_call_id,
-                "toolName": caller.tool_name,
-                "toolDescription": tool.description,
-                "args": args,
-            });
+            let request = PermissionRequest::CustomTool {
+                tool_call_id: caller.tool_call_id.clone(),
+                tool_name: caller.tool_name.clone(),
+                tool_description: tool.description.clone(),
+                args: args.clone(),
+            };
             return self.person_permits(&request, None).await;
         };
         let because = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -335,14 +334,13 @@ impl Session {
             Permission::Allow => Ok(()),
             Permission::Deny => Err(ToolResult::denied(format!("Denied by {by}{because}"))),
             Permission::Ask => {
-                let request = json!({
-                    "kind": "hook",
-                    "toolCallId": caller.tool_call_id,
-                    "toolName": caller.tool_name,
-                    "toolArgs": args,
-                    "hookMessage": reason,
-                    "extensionName": by,
-                });
+                let request = PermissionRequest::Hook {
+                    tool_call_id: caller.tool_call_id.clone(),
+                    tool_name: caller.tool_name.clone(),
+                    tool_args: args.clone(),
+                    hook_message: reason,
+                    extension_name: by.clone(),
+                };
                 self.person_permits(&request, Some((&by, &because))).await
             }
         }
@@ -351,7 +349,7 @@ impl Session {
     /// Asks for permission; `hook` is the extension that wants it asked for, and its reason.
     async fn person_permits(
         &self,
-        request: &Value,
+        request: &PermissionRequest,
         hook: Option<(&str, &str)>,
     ) -> Result<(), ToolResult> {
         let (decision, by) = self.permission(request).await;
@@ -571,7 +569,7 @@ fn refusal(decision: Decision, by: Option<&str>, hook: Option<(&str, &str)>) -> 
     if decision.is_approved() {
         return None;
     }
-    let nobody = decision.kind == NOBODY_TO_ASK;
+    let nobody = decision.kind == DecisionKind::DeniedWithNobodyToAsk;
     let who = by.unwrap_or("the person");
     let said = decision.feedback.map(|said| format!(": {said}")).unwrap_or_default();
     Some(ToolResult::denied(match hook {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tenon_protocol::permission::AgentAction;
 use tokio::sync::mpsc;
 
 use super::*;
@@ -92,8 +93,13 @@ fn never(_: &str, params: &Value) -> Result<Value, RpcError> {
     select(params, "reject_once")
 }
 
-fn tool(name: &str) -> Value {
-    json!({ "kind": "custom-tool", "toolName": name, "toolCallId": "toolu_1", "args": {} })
+fn tool(name: &str) -> PermissionRequest {
+    PermissionRequest::CustomTool {
+        tool_call_id: "toolu_1".to_owned(),
+        tool_name: name.to_owned(),
+        tool_description: String::new(),
+        args: json!({}).into(),
+    }
 }
 
 #[tokio::test]
@@ -105,9 +111,11 @@ async fn the_agents_question_reaches_the_client_as_it_was_asked() {
         "options": [{ "optionId": "o1", "kind": "allow_always", "name": "Yes, always" }],
         "_meta": { "kept": true },
     });
-    let request = json!({ "kind": "shell", "acp": asked });
+    let action = AgentAction::Url { url: String::new(), intention: String::new() };
+    let acp = Some(asked.clone().into());
+    let request = PermissionRequest::Agent(AgentRequest { acp, ..AgentRequest::new(action, "c") });
     let decision = pair.front.request_permission(&request).await.unwrap();
-    assert_eq!(decision.kind, "approve-for-session");
+    assert_eq!(decision.kind, DecisionKind::ApproveForSession);
     let outcome = json!({ "outcome": "selected", "optionId": "o1", "_meta": { "x": 1 } });
     assert_eq!(decision.rest["acpOutcome"], outcome);
     let (method, mut params) = pair.next().await;
@@ -130,9 +138,12 @@ async fn a_tool_permitted_for_the_session_is_not_asked_for_again() {
 #[tokio::test]
 async fn a_refusal_is_one_and_ends_the_call_that_only_we_know() {
     let mut pair = Pair::known(Abilities::default(), never).await;
-    let request = json!({ "kind": "extension-management", "operation": "disable" });
+    let request = PermissionRequest::ExtensionEnvAccess {
+        extension_name: "project:a".to_owned(),
+        environment_variables: vec!["TOKEN".to_owned()],
+    };
     let decision = pair.front.request_permission(&request).await.unwrap();
-    assert_eq!(decision.kind, "reject");
+    assert_eq!(decision.kind, DecisionKind::Reject);
     let call = pair.next().await.1["toolCall"]["toolCallId"].clone();
     let (method, params) = pair.next().await;
     assert_eq!(method, "session/update");
@@ -155,9 +166,14 @@ async fn a_client_that_cannot_be_asked_leaves_the_decision_open() {
 async fn while_a_session_is_opened_nobody_is_asked_but_a_review_waits() {
     let pair = Pair::new(Abilities::default(), true, true, never);
     assert_eq!(pair.front.request_permission(&tool("a")).await, None);
-    let review = json!({ "kind": "extension-review", "extensionName": "project:a" });
+    let review = PermissionRequest::ExtensionReview {
+        intention: String::new(),
+        extension_name: "project:a".to_owned(),
+        path: String::new(),
+        hash: String::new(),
+    };
     let (decision, ()) = tokio::join!(pair.front.request_permission(&review), pair.front.known());
-    assert_eq!(decision.unwrap().kind, "reject");
+    assert_eq!(decision.unwrap().kind, DecisionKind::Reject);
 }
 
 #[tokio::test]

@@ -1,6 +1,10 @@
 //! What is asked when something needs a permission: what is to be done, on whose behalf, and why it is asked.
 
 use serde_json::Value;
+use tenon_protocol::permission::AgentAction;
+use tenon_protocol::permission::AgentRequest;
+use tenon_protocol::permission::PermissionRequest;
+use tenon_protocol::permission::Subject;
 
 use crate::sanitise::cut;
 use crate::sanitise::one_line;
@@ -23,57 +27,72 @@ pub struct Shown {
     pub because: Vec<String>,
 }
 
-/// A request of the public contract, for a person.
-pub fn describe(request: &Value) -> Shown {
-    let text = |field: &str| request[field].as_str().unwrap_or_default();
-    let tool = one_line(text("toolName"), 80);
-    let (title, body) = match text("kind") {
-        "shell" => {
-            ("The agent wants to run a command".to_owned(), text("fullCommandText").to_owned())
+/// A request, for a person.
+pub fn describe(request: &PermissionRequest) -> Shown {
+    let (title, body, because) = match request {
+        PermissionRequest::CustomTool { tool_name, args, .. } => {
+            (wants_to_use(tool_name), pretty(args.value()), Vec::new())
         }
-        "write" => {
-            let files = files(request, "fileName");
-            let body = [files, text("diff").to_owned()].join("\n");
-            ("The agent wants to change a file".to_owned(), body)
+        PermissionRequest::Hook { tool_name, tool_args, hook_message, extension_name, .. } => {
+            let because = vec![asked_because(extension_name, hook_message.as_deref())];
+            (wants_to_use(tool_name), pretty(tool_args.value()), because)
         }
-        "read" => ("The agent wants to read".to_owned(), files(request, "path")),
-        "url" => ("The agent wants to fetch".to_owned(), text("url").to_owned()),
-        "memory" => ("The agent wants to remember".to_owned(), text("fact").to_owned()),
-        "mcp" => {
-            let server = one_line(text("serverName"), 80);
-            (format!("The agent wants to use {tool} of {server}"), pretty(&request["args"]))
+        PermissionRequest::ExtensionManagement { operation, extension_name, .. } => {
+            let what = operation.as_str();
+            let name = one_line(extension_name.as_deref().unwrap_or_default(), 80);
+            (format!("The agent wants to {what} the extension {name}"), String::new(), Vec::new())
         }
-        "custom-tool" => (format!("The agent wants to use {tool}"), pretty(&request["args"])),
-        "hook" => (format!("The agent wants to use {tool}"), pretty(&request["toolArgs"])),
-        "extension-management" => {
-            let what = one_line(text("operation"), 80);
-            let name = one_line(text("extensionName"), 80);
-            (format!("The agent wants to {what} the extension {name}"), String::new())
+        PermissionRequest::ExtensionEnvAccess { extension_name, environment_variables } => {
+            let name = one_line(extension_name, 80);
+            let title = format!("The extension {name} wants to have");
+            (title, environment_variables.join("\n"), Vec::new())
         }
-        "extension-env-access" | "extension-permission-access" => {
-            let name = one_line(text("extensionName"), 80);
-            (format!("The extension {name} wants to have"), wanted(request))
+        PermissionRequest::ExtensionReview { intention, extension_name, path, .. } => {
+            let name = one_line(extension_name, 80);
+            let title = format!("The extension {name} waits for your approval");
+            (title, path.clone(), vec![one_line(intention, 300)])
         }
-        kind => (format!("Permission is needed: {}", one_line(kind, 80)), pretty(request)),
+        PermissionRequest::Agent(request) => {
+            let (title, body) = action(request);
+            (title, body, because(request))
+        }
+        PermissionRequest::Other(request) => {
+            let kind = one_line(request["kind"].as_str().unwrap_or_default(), 80);
+            (format!("Permission is needed: {kind}"), pretty(request), Vec::new())
+        }
     };
-    Shown { title, details: lines(&body), because: because(request) }
+    Shown { title, details: lines(&body), because }
 }
 
-/// The file it is about, or all of them.
-fn files(request: &Value, field: &str) -> String {
-    let several: Vec<_> =
-        request["fileNames"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    match several.is_empty() {
-        true => request[field].as_str().unwrap_or_default().to_owned(),
-        false => several.join("\n"),
+/// What the agent wants to do.
+fn action(request: &AgentRequest) -> (String, String) {
+    // The file it is about, or all of them.
+    let files = |one: &str| match request.file_names.as_deref() {
+        None | Some([]) => one.to_owned(),
+        Some(several) => several.join("\n"),
+    };
+    match &request.action {
+        AgentAction::Shell { full_command_text, .. } => {
+            ("The agent wants to run a command".to_owned(), full_command_text.clone())
+        }
+        AgentAction::Write { file_name, diff, .. } => {
+            let body = [files(file_name).as_str(), diff].join("\n");
+            ("The agent wants to change a file".to_owned(), body)
+        }
+        AgentAction::Read { path, .. } => ("The agent wants to read".to_owned(), files(path)),
+        AgentAction::Url { url, .. } => ("The agent wants to fetch".to_owned(), url.clone()),
+        AgentAction::Mcp { server_name, tool_name, args, .. } => {
+            let title = format!("{} of {}", wants_to_use(tool_name), one_line(server_name, 80));
+            (title, pretty(args.value()))
+        }
+        AgentAction::CustomTool { tool_name, args, .. } => {
+            (wants_to_use(tool_name), pretty(args.value()))
+        }
     }
 }
 
-/// What an extension wants: the names in whatever list the request has.
-fn wanted(request: &Value) -> String {
-    let fields = request.as_object().into_iter().flatten();
-    let lists = fields.filter_map(|(_, value)| value.as_array());
-    lists.flatten().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+fn wants_to_use(tool: &str) -> String {
+    format!("The agent wants to use {}", one_line(tool, 80))
 }
 
 /// Arguments for a person; nothing for none.
@@ -107,57 +126,81 @@ fn lines(text: &str) -> Vec<String> {
     shown
 }
 
-/// Who wants it to be asked and why, and what the agent says about it.
-fn because(request: &Value) -> Vec<String> {
-    let text = |field: &str| {
-        request[field].as_str().map(|text| one_line(text, 300)).filter(|text| !text.is_empty())
+/// What the agent says about it, and who wants it to be asked and why.
+fn because(request: &AgentRequest) -> Vec<String> {
+    let intention = match &request.action {
+        AgentAction::Shell { intention, .. }
+        | AgentAction::Write { intention, .. }
+        | AgentAction::Read { intention, .. }
+        | AgentAction::Url { intention, .. } => one_line(intention, 300),
+        AgentAction::Mcp { .. } | AgentAction::CustomTool { .. } => String::new(),
     };
     let mut lines = Vec::new();
-    lines.extend(text("intention").map(|intention| format!("it says: {intention}")));
-    lines.extend(text("warning").map(|warning| format!("careful: {warning}")));
-    let hook = text("hookMessage");
-    if request["kind"] == "hook" || hook.is_some() {
-        let by = text("extensionName").unwrap_or_else(|| "an extension".to_owned());
-        let why = hook.map(|why| format!(": {why}")).unwrap_or_default();
-        lines.push(format!("asked because of {by}{why}"));
+    if !intention.is_empty() {
+        lines.push(format!("it says: {intention}"));
+    }
+    if let Some(by) = &request.asked_by {
+        lines.push(asked_because(&by.extension_name, by.hook_message.as_deref()));
     }
     lines
 }
 
-/// What can be allowed once and for all in a session, in words; none if it has to be asked each time.
-pub fn subject(request: &Value) -> Option<String> {
-    let text = |field: &str| request[field].as_str().map(|text| one_line(text, 80));
-    // An extension wants this very call to be asked about.
-    if request["kind"] != "hook" && request.get("hookMessage").is_some() {
-        return None;
+fn asked_because(extension: &str, why: Option<&str>) -> String {
+    let why = why.map(|why| one_line(why, 300)).filter(|why| !why.is_empty());
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("asked because of {}{why}", one_line(extension, 300))
+}
+
+/// What can be allowed once and for all in a session.
+pub fn in_words(subject: &Subject) -> String {
+    let name = |name: &str| one_line(name, 80);
+    match subject {
+        Subject::Commands => "running commands".to_owned(),
+        Subject::Changes => "changing files".to_owned(),
+        Subject::Reading => "reading".to_owned(),
+        Subject::Fetching => "fetching".to_owned(),
+        Subject::Tool(tool) => name(tool),
+        Subject::McpTool { server, tool } => format!("{} of {}", name(tool), name(server)),
+        Subject::Guarded { tool, extension } => {
+            format!("{}, whatever {} says,", name(tool), name(extension))
+        }
     }
-    Some(match request["kind"].as_str()? {
-        "shell" => "running commands".to_owned(),
-        "write" => "changing files".to_owned(),
-        "read" => "reading".to_owned(),
-        "url" => "fetching".to_owned(),
-        "mcp" => format!("{} of {}", text("toolName")?, text("serverName")?),
-        "custom-tool" => text("toolName")?,
-        "hook" => format!("{}, whatever {} says,", text("toolName")?, text("extensionName")?),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tenon_protocol::permission::AskedBy;
 
     use super::*;
 
+    fn of_agent(action: AgentAction) -> Shown {
+        describe(&PermissionRequest::Agent(AgentRequest::new(action, "c1")))
+    }
+
+    fn shell(command: &str) -> AgentAction {
+        AgentAction::Shell {
+            full_command_text: command.to_owned(),
+            intention: String::new(),
+            possible_paths: Vec::new(),
+            has_write_file_redirection: false,
+        }
+    }
+
     #[test]
     fn a_command_is_shown_with_who_asks_and_why() {
-        let shown = describe(&json!({
-            "kind": "shell",
-            "fullCommandText": "rm -rf build\nmake",
-            "intention": "clean up",
-            "extensionName": "project:guard",
-            "hookMessage": "it deletes",
-        }));
+        let action = AgentAction::Shell {
+            full_command_text: "rm -rf build\nmake".to_owned(),
+            intention: "clean up".to_owned(),
+            possible_paths: Vec::new(),
+            has_write_file_redirection: false,
+        };
+        let asked_by = Some(AskedBy {
+            hook_message: Some("it deletes".to_owned()),
+            extension_name: "project:guard".to_owned(),
+        });
+        let request = AgentRequest { asked_by, ..AgentRequest::new(action, "c1") };
+        let shown = describe(&PermissionRequest::Agent(request));
         assert_eq!(shown.title, "The agent wants to run a command");
         assert_eq!(shown.details, ["rm -rf build", "make"]);
         assert_eq!(
@@ -168,51 +211,66 @@ mod tests {
 
     #[test]
     fn arguments_are_shown_readably_and_nothing_hides_in_them() {
-        let shown = describe(&json!({
-            "kind": "custom-tool", "toolName": "deploy", "args": { "to": "live\x1b[2K\r" },
-        }));
+        let shown = describe(&PermissionRequest::CustomTool {
+            tool_call_id: "c1".to_owned(),
+            tool_name: "deploy".to_owned(),
+            tool_description: String::new(),
+            args: json!({ "to": "live\x1b[2K\r" }).into(),
+        });
         assert_eq!(shown.title, "The agent wants to use deploy");
         assert_eq!(shown.details, ["{", r#"  "to": "live\u001b[2K\r""#, "}"]);
-        let shown = describe(&json!({ "kind": "shell", "fullCommandText": "ls\r\x1b[1Aecho" }));
+        let shown = of_agent(shell("ls\r\x1b[1Aecho"));
         assert_eq!(shown.details, [r"ls\u{d}\u{1b}[1Aecho"]);
     }
 
     #[test]
     fn what_is_long_is_cut_and_says_so() {
-        let long = "x\n".repeat(MAX_LINES + 5);
-        let shown = describe(&json!({ "kind": "shell", "fullCommandText": long }));
+        let shown = of_agent(shell(&"x\n".repeat(MAX_LINES + 5)));
         assert_eq!(shown.details.len(), MAX_LINES + 1);
         assert_eq!(shown.details[MAX_LINES], "... 5 more lines");
-        let wide = "x".repeat(MAX_LINE + 1);
-        let shown = describe(&json!({ "kind": "shell", "fullCommandText": wide }));
+        let shown = of_agent(shell(&"x".repeat(MAX_LINE + 1)));
         assert!(shown.details[0].ends_with("... (401 characters)"), "{:?}", shown.details);
     }
 
     #[test]
     fn a_changed_file_is_shown_with_what_changes() {
-        let one = json!({ "kind": "write", "fileName": "/a", "diff": "-x\n+y" });
-        assert_eq!(describe(&one).details, ["/a", "-x", "+y"]);
-        let several = json!({ "kind": "write", "fileNames": ["/a", "/b"] });
-        assert_eq!(describe(&several).details, ["/a", "/b"]);
+        let write = |diff: &str| AgentAction::Write {
+            file_name: "/a".to_owned(),
+            intention: String::new(),
+            diff: diff.to_owned(),
+            new_file_contents: None,
+        };
+        assert_eq!(of_agent(write("-x\n+y")).details, ["/a", "-x", "+y"]);
+        let file_names = Some(vec!["/a".to_owned(), "/b".to_owned()]);
+        let several = AgentRequest { file_names, ..AgentRequest::new(write(""), "c1") };
+        assert_eq!(describe(&PermissionRequest::Agent(several)).details, ["/a", "/b"]);
+    }
+
+    #[test]
+    fn what_an_extension_wants_is_shown_with_its_name() {
+        let shown = describe(&PermissionRequest::ExtensionEnvAccess {
+            extension_name: "user:x".to_owned(),
+            environment_variables: vec!["TOKEN".to_owned(), "KEY".to_owned()],
+        });
+        assert_eq!(shown.title, "The extension user:x wants to have");
+        assert_eq!(shown.details, ["TOKEN", "KEY"]);
+        let shown = describe(&PermissionRequest::ExtensionReview {
+            intention: "it has changed".to_owned(),
+            extension_name: "project:x".to_owned(),
+            path: "/w/x".to_owned(),
+            hash: "abc".to_owned(),
+        });
+        assert_eq!(shown.title, "The extension project:x waits for your approval");
+        assert_eq!(
+            (shown.details, shown.because),
+            (vec!["/w/x".to_owned()], vec!["it has changed".to_owned()])
+        );
     }
 
     #[test]
     fn an_unknown_request_is_shown_as_it_is() {
-        let shown = describe(&json!({ "kind": "new-thing", "what": 1 }));
+        let shown = describe(&PermissionRequest::Other(json!({ "kind": "new-thing", "what": 1 })));
         assert_eq!(shown.title, "Permission is needed: new-thing");
         assert!(shown.details.iter().any(|line| line.contains("\"what\": 1")), "{shown:?}");
-    }
-
-    #[test]
-    fn only_what_is_alike_can_be_allowed_for_the_session() {
-        let subject = |request: Value| subject(&request);
-        assert_eq!(subject(json!({ "kind": "shell" })).as_deref(), Some("running commands"));
-        let tool = json!({ "kind": "custom-tool", "toolName": "deploy" });
-        assert_eq!(subject(tool).as_deref(), Some("deploy"));
-        for kind in ["extension-management", "extension-env-access", "new-thing"] {
-            assert_eq!(subject(json!({ "kind": kind })), None, "{kind}");
-        }
-        let asked = json!({ "kind": "shell", "hookMessage": "careful", "extensionName": "user:x" });
-        assert_eq!(subject(asked), None);
     }
 }
