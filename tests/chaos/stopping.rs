@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use libtest_mimic::Trial;
-use serde_json::Value;
 use serde_json::json;
 use tenon_host::Session;
 use tenon_host::SessionOptions;
@@ -16,6 +15,7 @@ use tenon_host::front::Front;
 use tenon_host::session::PermissionCheck;
 use tenon_host::session::ToolCall;
 use tenon_host::tool::ResultType;
+use tenon_protocol::permission::PermissionRequest;
 use tenon_tests::resume;
 use tenon_tests::stop;
 use tenon_tests::trial;
@@ -46,7 +46,7 @@ struct Person;
 
 #[async_trait]
 impl Front for Person {
-    async fn request_permission(&self, _: &Value) -> Option<Decision> {
+    async fn request_permission(&self, _: &PermissionRequest) -> Option<Decision> {
         Some(Decision::approve())
     }
 }
