@@ -308,8 +308,8 @@ mod tests {
 
     #[test]
     fn only_switching_needs_a_permission() {
-        assert!(needs_permission(NAMES[0], &json!({ "operation": "disable" })));
-        assert!(!needs_permission(NAMES[0], &json!({ "operation": "list" })));
-        assert!(!needs_permission(NAMES[1], &json!({ "operation": "disable" })));
+        assert!(switches(NAMES[0], &json!({ "operation": "disable" })).is_some());
+        assert!(switches(NAMES[0], &json!({ "operation": "list" })).is_none());
+        assert!(switches(NAMES[1], &json!({ "operation": "disable" })).is_none());
     }
 }
