@@ -397,13 +397,19 @@ async fn starts_and_stops(starts: usize) {
         }
     }
     assert_eq!(world.isolates.pids()[0], zygote, "the zygote has died on the way");
-    let (first, last) = (first.unwrap(), settled(&world, zygote).await);
+    let first = first.unwrap();
+    // Of a process that has ended, the session lets go a moment later, so a few were open at the first count, too.
+    until("no more is open than after the first starts", || {
+        usage(zygote).descriptors <= first.0.descriptors
+            && usage(std::process::id()).descriptors <= first.1.descriptors
+    })
+    .await;
+    let last = settled(&world, zygote).await;
     println!(
         "zygote and session after {} starts: {first:?}, after {starts}: {last:?}",
         warm as usize * AT_ONCE
     );
     for (who, before, after) in [("zygote", first.0, last.0), ("session", first.1, last.1)] {
-        assert_eq!(after.descriptors, before.descriptors, "{who}: {before:?} {after:?}");
         assert_eq!(after.children, before.children, "{who}: {before:?} {after:?}");
         assert!(after.memory_kb <= before.memory_kb + SLACK_KB, "{who}: {before:?} {after:?}");
     }
