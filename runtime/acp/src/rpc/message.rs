@@ -105,6 +105,10 @@ pub fn answered(line: &[u8]) -> Option<Value> {
         id: Option<Value>,
         method: Option<serde::de::IgnoredAny>,
     }
+    // See `read`.
+    if line.first() != Some(&b'{') {
+        return None;
+    }
     let envelope: Envelope = serde_json::from_slice(line).ok()?;
     if envelope.method.is_some() { None } else { envelope.id }
 }
@@ -216,6 +220,8 @@ mod tests {
         assert_eq!(answered(br#"{"id":7,"method":"m","params":[}"#), None);
         assert_eq!(answered(br#"{"id":7,"method":"m"}"#), None);
         assert_eq!(answered(b"{"), None);
+        assert_eq!(answered(b"[7]"), None);
+        assert_eq!(answered(b"[7,null]"), None);
     }
 
     fn message(value: Value) -> Incoming {
