@@ -254,9 +254,10 @@ fn translate(call: &Value, native: &str) -> Vec<(String, Value)> {
         }
         _ => {
             let args = if raw.is_object() { raw.clone() } else { json!({}) };
-            // Reading may be permitted in advance, so only the kind says that something reads.
-            let reads = ["view", "grep", "glob"].contains(&native);
-            word(if reads { kind_of(call) } else { native }, args)
+            // Reading may be permitted in advance, so only the kinds above say that something reads.
+            let reads = |name: &str| ["view", "grep", "glob"].contains(&name);
+            let names = [native, kind_of(call), "other"];
+            word(names.into_iter().find(|name| !reads(name)).unwrap_or_default(), args)
         }
     }
 }

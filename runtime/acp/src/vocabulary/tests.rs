@@ -101,6 +101,18 @@ fn what_a_model_writes_names_no_tool() {
 }
 
 #[test]
+fn only_the_kinds_of_the_protocol_say_that_something_reads() {
+    for kind in ["view", "grep", "glob", "other", "think"] {
+        let call = json!({ "kind": kind, "name": "view", "rawInput": { "path": "/a" } });
+        let unnamed = json!({ "kind": kind, "rawInput": { "path": "/a" } });
+        for call in [call, unnamed] {
+            let name = foreign(call)[0].0.clone();
+            assert!(["other", "think"].contains(&&*name), "{kind}: {name}");
+        }
+    }
+}
+
+#[test]
 fn the_tool_of_another_server_is_told_with_its_server() {
     let call = json!({ "toolCallId": "1", "title": "mcp__files__read", "rawInput": { "a": 1 } });
     let Recognised::Foreign(tools) = recognise(&call, &ours) else { panic!("not ours") };
