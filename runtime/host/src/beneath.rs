@@ -25,6 +25,9 @@ const FOLDER: OFlags =
 const NEW_FILE: Mode = Mode::from_raw_mode(0o644);
 const NEW_FOLDER: Mode = Mode::from_raw_mode(0o755);
 
+/// How much of a file's name the file has that is written beside it, in characters: enough to recognise it.
+const NAME_CHARS_BESIDE: usize = 32;
+
 /// A folder, and what is below it.
 pub struct Beneath(OwnedFd);
 
@@ -114,7 +117,9 @@ impl Beneath {
             Ok(_) => return Err(BeneathError::NotAFile),
             Err(error) => return Err(error.into()),
         };
-        let beside = format!(".{}.{}.new", name.to_string_lossy(), crate::ids::unique());
+        // A name can be as long as the system allows, with nothing to spare.
+        let start: String = name.to_string_lossy().chars().take(NAME_CHARS_BESIDE).collect();
+        let beside = format!(".{start}.{}.new", crate::ids::unique());
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&folder, &*beside, flags, NEW_FILE)?);
@@ -234,6 +239,15 @@ mod tests {
         assert_eq!(std::fs::read_dir(temp.path().join("inside/a/b")).unwrap().count(), 1);
         beneath.remove(path).unwrap();
         assert!(beneath.read(path, MOST).unwrap_err().is_missing());
+    }
+
+    #[test]
+    fn a_name_may_be_as_long_as_the_system_allows() {
+        let (_temp, beneath) = folders();
+        let name = "é".repeat(127);
+        beneath.create(Path::new(&name), b"one").unwrap();
+        assert_eq!(beneath.replace(Path::new(&name), b"two").unwrap(), Before::File);
+        assert_eq!(beneath.read(Path::new(&name), MOST).unwrap(), "two");
     }
 
     #[test]
