@@ -50,7 +50,10 @@ impl GrantFolders<'_> {
         let home = |below: &str| self.user.map(|user| user.join(below));
         let path = match path.strip_prefix('~') {
             Some("") => home(""),
-            Some(below) => below.strip_prefix('/').and_then(home),
+            // What begins with another slash would be a path of its own.
+            Some(below) => {
+                below.strip_prefix('/').map(|it| it.trim_start_matches('/')).and_then(home)
+            }
             None => None,
         }
         .unwrap_or_else(|| self.workspace.join(path));
@@ -266,7 +269,8 @@ mod tests {
 
     #[test]
     fn paths_are_resolved_against_the_workspace_and_the_home() {
-        let all = ["sec", "./a/../b", "~/keys", "~", "/abs//x/."].map(str::to_owned).to_vec();
+        let all = ["sec", "./a/../b", "~/keys", "~", "~//keys", "/abs//x/."];
+        let all = all.map(str::to_owned).to_vec();
         let config = ExtensionConfig {
             deny_read: all.clone(),
             allow_write: all,
@@ -275,7 +279,7 @@ mod tests {
             ..ExtensionConfig::default()
         };
         let grant = config.grant(folders());
-        let resolved = ["/w/sec", "/w/a/../b", "/u/keys", "/u", "/abs/x"];
+        let resolved = ["/w/sec", "/w/a/../b", "/u/keys", "/u", "/u/keys", "/abs/x"];
         assert_eq!(grant.read.deny, resolved);
         assert!(grant.write.allow.unwrap().ends_with(&resolved.map(str::to_owned)));
         assert_eq!(grant.run.deny, ["git", "/w/bin/tool"]);
