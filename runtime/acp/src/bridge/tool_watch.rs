@@ -86,24 +86,7 @@ impl ToolWatch {
 
     /// Adds what an update says.
     fn learn(&self, update: &Value) {
-        let mut call = self.0.call.lock();
-        let Some(fields) = update.as_object() else { return };
-        if let (Some(title), None) = (fields.get("title"), call.get(vocabulary::FIRST_TITLE)) {
-            call[vocabulary::FIRST_TITLE] = title.clone();
-        }
-        for (name, value) in fields {
-            let known = &mut call[name.as_str()];
-            match (name.as_str(), known, value) {
-                (_, _, Value::Null) => {}
-                // Agents tell the input in parts, and in other words when they ask.
-                ("rawInput" | "_meta", Value::Object(known), Value::Object(more)) => {
-                    known.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
-                }
-                ("content" | "locations", Value::Array(known), Value::Array(more))
-                    if more.is_empty() && !known.is_empty() => {}
-                (_, known, value) => *known = value.clone(),
-            }
-        }
+        learn(&mut self.0.call.lock(), update);
     }
 
     /// Looks at what is known of the call. `look` may take locks of the session, and must wait for nothing.
@@ -196,6 +179,29 @@ impl ToolWatch {
         let ended = std::mem::replace(&mut self.progress().ended, true);
         if !ended {
             self.after(session, ToolResult::failure(why)).await;
+        }
+    }
+}
+
+/// Adds to an object, which is what is known of a call, what an update says.
+pub(super) fn learn(call: &mut Value, update: &Value) {
+    let Some(fields) = update.as_object() else { return };
+    let title = fields.get("title").filter(|title| !title.is_null());
+    if let (Some(title), None) = (title, call.get(vocabulary::FIRST_TITLE)) {
+        call[vocabulary::FIRST_TITLE] = title.clone();
+    }
+    // Which title was the first is not for the agent to say.
+    for (name, value) in fields.iter().filter(|(name, _)| *name != vocabulary::FIRST_TITLE) {
+        let known = &mut call[name.as_str()];
+        match (name.as_str(), known, value) {
+            (_, _, Value::Null) => {}
+            // Agents tell the input in parts, and in other words when they ask.
+            ("rawInput" | "_meta", Value::Object(known), Value::Object(more)) => {
+                known.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            ("content" | "locations", Value::Array(known), Value::Array(more))
+                if more.is_empty() && !known.is_empty() => {}
+            (_, known, value) => *known = value.clone(),
         }
     }
 }
@@ -426,7 +432,7 @@ fn warn_of_denials(session: &Session, agent: &str, before: &[(AgentTool, Verdict
 }
 
 /// What a call came to, as far as the agent says. What was shown before its end may be what it was to do.
-fn result_of(call: &Value, last: &Value, failed: bool) -> ToolResult {
+pub(super) fn result_of(call: &Value, last: &Value, failed: bool) -> ToolResult {
     let content = last["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |item: &Value| match item["type"].as_str() {
         Some("content") => item["content"]["text"].as_str().map(str::to_owned),
@@ -592,6 +598,19 @@ mod tests {
             assert_eq!(call["rawInput"], json!({ "command": "ls", "cwd": "/" }));
             assert_eq!(call["content"], json!([{ "type": "x" }]));
         });
+    }
+
+    #[test]
+    fn the_first_title_is_the_first_that_says_something() {
+        let watch = ToolWatch::new();
+        for update in [
+            json!({ "title": null, "firstTitle": "no" }),
+            json!({ "title": "one" }),
+            json!({ "title": "two", "firstTitle": "no" }),
+        ] {
+            watch.learn(&update);
+        }
+        watch.with_call(|call| assert_eq!(*call, json!({ "firstTitle": "one", "title": "two" })));
     }
 
     #[test]
