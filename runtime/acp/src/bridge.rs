@@ -45,6 +45,26 @@ pub use opening::Start;
 use tool_watch::ToolWatch;
 pub(crate) use updates::HISTORY;
 
+/// What the fuzz targets call and nobody else outside of this module.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    use serde_json::Value;
+    use tenon_host::tool::ToolResult;
+
+    use super::tool_watch;
+
+    /// Adds to an object, which is what is known of a call, what an update says.
+    pub fn learn(call: &mut Value, update: &Value) {
+        tool_watch::learn(call, update);
+    }
+
+    /// What a call came to.
+    pub fn result_of(call: &Value, last: &Value, failed: bool) -> ToolResult {
+        tool_watch::result_of(call, last, failed)
+    }
+}
+
 /// One session of an agent.
 pub struct Bridge {
     me: Weak<Self>,

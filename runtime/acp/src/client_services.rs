@@ -30,6 +30,15 @@ pub use terminals::MAX_TERMINALS;
 
 use terminals::Terminals;
 
+/// What the fuzz targets call and nobody else outside of this module.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use super::files::read;
+    pub use super::files::resolve;
+    pub use super::files::write;
+}
+
 /// What an agent asks for. Paths are absolute and without links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServiceCall {

@@ -4,6 +4,9 @@
 
 mod connections;
 mod dispatcher;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod ledger;
 mod peers;

@@ -19,6 +19,20 @@ pub use connection::OUT_QUEUE;
 pub use lines::MAX_LINE_BYTES;
 pub use message::Params;
 
+/// What the fuzz targets call and nobody else outside of this module.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use super::lines::Line;
+    pub use super::lines::Lines;
+    pub use super::lines::SHOWN_BYTES;
+    pub use super::lines::shown;
+    pub use super::message::Incoming;
+    pub use super::message::Outgoing;
+    pub use super::message::answered;
+    pub use super::message::read;
+}
+
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]

@@ -51,3 +51,14 @@ pub use session::Session;
 pub use session::SessionOptions;
 pub use supervision::Timing;
 pub use tenon_protocol as protocol;
+
+/// What the fuzz targets call and nobody else outside of this crate.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::hooks::Chain;
+    pub use crate::hooks::Output;
+    pub use crate::hooks::lifecycle;
+    pub use crate::hooks::prompt;
+    pub use crate::hooks::tool_use;
+}

@@ -57,12 +57,12 @@ const TOKEN_DEADLINE: Duration = Duration::from_secs(if cfg!(test) { 3600 } else
 
 /// The longest message in which the question for a newer revision is looked for, in bytes: it says who the
 /// client is and what it can do.
-const MAX_QUESTION_BYTES: usize = 64 * 1024;
+pub(super) const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
 /// The question for a newer revision of the protocol.
 const DISCOVER: &str = "server/discover";
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Who is let in, and to what.
 pub(super) struct Gate {
@@ -228,7 +228,7 @@ async fn connection(stream: TcpStream, gate: Arc<Gate>, slot: Slot, closing: Can
 }
 
 /// Whether a request was sent to us by a name that only we have.
-fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
+pub(super) fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
@@ -239,7 +239,7 @@ fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
 }
 
 /// Whether a page is one of this machine.
-fn is_local_origin<E>(origin: Result<&str, E>) -> bool {
+pub(super) fn is_local_origin<E>(origin: Result<&str, E>) -> bool {
     let Ok(origin) = origin else { return false };
     // An origin is a scheme, a host and a port. Whatever has more is not from a browser.
     let Some((scheme, host)) = origin.split_once("://") else { return false };
@@ -255,7 +255,7 @@ fn is_loopback(host: &str) -> bool {
 
 /// The answer of a server that does not know the question for a newer revision, if that is what was asked. Almost nothing
 /// is: only what has the words in it is read for that.
-fn decline_discovery(body: &[u8]) -> Option<Answer> {
+pub(super) fn decline_discovery(body: &[u8]) -> Option<Answer> {
     if body.len() > MAX_QUESTION_BYTES || memmem::find(body, DISCOVER.as_bytes()).is_none() {
         return None;
     }
