@@ -7,6 +7,7 @@
 #   JOBS, NICE           how many compilers `make v8` runs at a time (all cores), and how nicely (10)
 #   PREFIX               where `make install` puts bin/tenon
 #   RUNS, LOAD           how often `make test-stress` runs the tests (10), beside how many busy processes (10)
+#   TARGET, SECONDS      what `make fuzz` fuzzes, instead of everything, and how long, instead of 600 seconds each
 #   DURATION             how many seconds `make soak` takes, instead of 600
 #   OUT                  where `make bench` puts its page, instead of bench/ in the target folder
 #   ARGS                 more arguments for test, demo, bench and soak; for bench also one question, such as 'reload --soak 1000'
@@ -14,7 +15,7 @@
 .DEFAULT_GOAL := help
 # The steps share one target folder, so side by side they would only wait for cargo's lock.
 .NOTPARALLEL:
-.PHONY: help demo test test-stress build bench soak lint types fmt setup engine v8 install tools
+.PHONY: help demo test test-stress build bench soak fuzz lint types fmt setup engine v8 install tools
 
 ifneq ($(filter-out v8 quickjs,$(ENGINE)),)
 $(error ENGINE=$(ENGINE): the engines are v8 and quickjs)
@@ -47,6 +48,9 @@ bench: build ## Build, then measure beside node processes; writes a page with ch
 
 soak: build ## Build, then calls, reloads, agents and faults for ten minutes; what is lost or left
 	@DURATION='$(DURATION)' scripts/task.sh soak $(engine) $(ARGS)
+
+fuzz: tools ## Fuzz TARGET, or all targets one after the other, for SECONDS each (600); see fuzz/README.md
+	@fuzz/run.sh $(or $(SECONDS),600) $(TARGET)
 
 lint: setup ## Check formatting, clippy's lints and the documentation; no warning passes
 	@scripts/task.sh lint $(engine)
