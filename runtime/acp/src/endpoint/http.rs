@@ -2,7 +2,8 @@
 //! to rmcp.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -232,10 +233,15 @@ pub(super) fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
-    // Nobody who means well sends a user along. Without a port it is the usual one.
-    !host.as_str().contains('@')
-        && is_loopback(host.host())
-        && host.port_u16().unwrap_or(80) == port
+    // Without a port it is the usual one.
+    is_plain(&host) && is_loopback(host.host()) && host.port_u16().unwrap_or(80) == port
+}
+
+/// Whether there is nothing in it but a host and a port. Nobody who means well sends a user along.
+fn is_plain(authority: &Authority) -> bool {
+    let rest = authority.as_str().strip_prefix(authority.host());
+    let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
 }
 
 /// Whether a page is one of this machine.
@@ -244,13 +250,17 @@ pub(super) fn is_local_origin<E>(origin: Result<&str, E>) -> bool {
     // An origin is a scheme, a host and a port. Whatever has more is not from a browser.
     let Some((scheme, host)) = origin.split_once("://") else { return false };
     let Ok(host) = Authority::try_from(host) else { return false };
-    matches!(scheme, "http" | "https") && !host.as_str().contains('@') && is_loopback(host.host())
+    matches!(scheme, "http" | "https") && is_plain(&host) && is_loopback(host.host())
 }
 
 fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback()),
+        None => {
+            host.eq_ignore_ascii_case("localhost")
+                || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
+        }
+    }
 }
 
 /// The answer of a server that does not know the question for a newer revision, if that is what was asked. Almost nothing
@@ -337,6 +347,9 @@ mod tests {
             "0.0.0.0:8080",
             "10.0.0.1:8080",
             "a@127.0.0.1:8080",
+            "[127.0.0.1]:8080",
+            "[localhost]:8080",
+            "[::1]0:8080",
             "",
         ] {
             assert!(!own(&[host]), "{host}");
@@ -360,6 +373,7 @@ mod tests {
             "http://127.0.0.1:80#.example.com",
             "http://a@127.0.0.1",
             "http://127.0.0.1/",
+            "http://[::1]0",
             "file:///",
         ] {
             assert!(!local(origin), "{origin}");
