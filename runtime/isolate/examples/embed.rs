@@ -90,7 +90,7 @@ async fn run(folder: PathBuf) -> Result<(), SessionError> {
         ..SessionOptions::new(cwd.clone(), cwd.join("tenon-embed"))
     };
     let session = Session::new(options)?;
-    session.tap(|event| println!("{} {}", event.kind, event.data));
+    session.tap(|event| println!("{} {}", event.kind, event.data.value()));
     session.load().await;
     // A session with an agent takes messages until it has ended.
     let _ = session.send(Message::new("hello"));
