@@ -330,7 +330,10 @@ fn mistake_in_host(entry: &str) -> Option<&'static str> {
         Some("this is an address of a page; write the host alone")
     } else if port == Some("0") {
         Some("no host is reached at port 0; leave the port out to mean all")
-    } else if is_number(address) && address.parse::<std::net::Ipv4Addr>().is_err() {
+    } else if !address.is_empty()
+        && is_number(address)
+        && address.parse::<std::net::Ipv4Addr>().is_err()
+    {
         Some("an address has four numbers; write all of them")
     } else {
         None

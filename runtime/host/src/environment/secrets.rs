@@ -231,7 +231,7 @@ fn has_password(value: &str) -> bool {
     let of_user =
         |user: &str| user.split_once(':').is_some_and(|(_, password)| !password.is_empty());
     let is_go = |protocol: &&str| lower.split_once(protocol).is_some_and(|(user, _)| of_user(user));
-    GO_PROTOCOLS.iter().any(|protocol| is_go(&protocol))
+    GO_PROTOCOLS.iter().any(is_go)
         || value.split("://").skip(1).any(|rest| {
             let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
             authority.rsplit_once('@').is_some_and(|(user, _)| of_user(user))

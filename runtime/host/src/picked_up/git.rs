@@ -124,7 +124,7 @@ fn links_out(inside: &Inside, folder: &Path) -> Vec<PathBuf> {
         let walk = WalkDir::new(&place).min_depth(1).max_depth(LINK_DEPTH).into_iter();
         let walk = walk.filter_entry(|entry| {
             let is_named = |name: &&str| entry.file_name() == *name;
-            entry.depth() != 1 || place != folder || !NOT_LOOKED_INTO.iter().any(|it| is_named(it))
+            entry.depth() != 1 || place != folder || !NOT_LOOKED_INTO.iter().any(is_named)
         });
         for entry in walk.filter_map(Result::ok).take(left) {
             left -= 1;

@@ -90,17 +90,11 @@ pub fn pair(kind: libc::c_int) -> String {
 pub fn talk(mut one: &UnixStream, mut other: &UnixStream) -> String {
     shown((|| {
         one.write_all(b"question")?;
-        let mut text = *b"!";
-        let mut slice = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: 1 };
-        // SAFETY: all-zero is a valid msghdr; what it points to outlives the calls.
-        unsafe {
-            let mut message: libc::msghdr = std::mem::zeroed();
-            message.msg_iov = &raw mut slice;
-            message.msg_iovlen = 1;
-            assert_eq!(libc::sendmsg(one.as_raw_fd(), &message, libc::MSG_NOSIGNAL), 1);
-            assert_eq!(libc::send(one.as_raw_fd(), text.as_ptr().cast(), 1, 0), 1);
-        }
-        let mut bytes = [0; 10];
+        // SAFETY: the text is as long as the call is told.
+        let sent =
+            unsafe { libc::send(one.as_raw_fd(), b"!".as_ptr().cast(), 1, libc::MSG_NOSIGNAL) };
+        assert_eq!(sent, 1);
+        let mut bytes = [0; 9];
         other.read_exact(&mut bytes)?;
         other.write_all(b"answer")?;
         one.read_exact(&mut bytes[..6])
