@@ -97,7 +97,7 @@ mod tests {
         }
         // SAFETY: the test's own thread is the only one that does anything.
         unsafe { seal() };
-        assert_eq!(["A_TOKEN", "STORE"].map(|name| std::env::var_os(name)), [None, None]);
+        assert_eq!(["A_TOKEN", "STORE"].map(std::env::var_os), [None, None]);
         assert_eq!(std::env::var("PLAIN").unwrap(), "kept");
         #[cfg(target_os = "linux")]
         {
