@@ -2,6 +2,7 @@
 //! to rmcp.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
 use std::pin::pin;
@@ -172,6 +173,7 @@ pub(super) async fn serve(
     let gate = Arc::new(gate);
     let open = Arc::new(Connections::default());
     let mut connections = JoinSet::new();
+    let mut reserve = Reserve::new();
     let accepting = async {
         loop {
             match listener.accept().await {
@@ -179,7 +181,10 @@ pub(super) async fn serve(
                     let (gate, closing) = (gate.clone(), closing.clone());
                     connections.spawn(connection(stream, gate, open.add(), closing));
                 }
-                Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
+                Err(_) => {
+                    reserve.turn_away(&listener).await;
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                }
             }
             // What has ended is forgotten.
             while connections.try_join_next().is_some() {}
@@ -194,6 +199,24 @@ pub(super) async fn serve(
     let ending = async { while connections.join_next().await.is_some() {} };
     // The rest is dropped with the set.
     let _ = tokio::time::timeout(CLOSE_PATIENCE, ending).await;
+}
+
+/// A descriptor that is kept for when no other can be had: then a connection is taken with it and closed at once. A client that is not
+/// accepted would wait for ever.
+struct Reserve(Option<File>);
+
+impl Reserve {
+    fn new() -> Self {
+        Self(File::open("/dev/null").ok())
+    }
+
+    /// Closes the connection that waits, unless somebody else takes the descriptor first; then it is the next one's turn.
+    async fn turn_away(&mut self, listener: &TcpListener) {
+        if self.0.take().is_some() {
+            let _ = tokio::time::timeout(ACCEPT_AGAIN, listener.accept()).await.map(drop);
+        }
+        *self = Self::new();
+    }
 }
 
 /// One connection, to its end.
