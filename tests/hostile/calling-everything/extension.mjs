@@ -1,7 +1,5 @@
-import * as sdk from "@github/copilot-sdk";
-import * as extension from "@github/copilot-sdk/extension";
+import { joinSession } from "@github/copilot-sdk/extension";
 import fs from "node:fs";
-import { namespaces } from "./namespaces.mjs";
 import { walk } from "./walk.mjs";
 
 /** Fewer would mean that the walk does not find what it looks for. */
@@ -14,7 +12,7 @@ const { log } = console;
 process.on("unhandledRejection", () => undefined);
 process.on("uncaughtException", () => undefined);
 
-const session = await extension.joinSession({
+await joinSession({
   tools: [{
     name: "attack",
     description: "Misbehaves",
@@ -23,17 +21,7 @@ const session = await extension.joinSession({
       // It goes on behind the function at which it was ended: by a limit, or an error that nobody could catch.
       const lines = readFileSync("place", "utf8").split("\n");
       const from = Number.parseInt(lines.at(-2) ?? "-1", 10) + 1;
-      const begin = (index, path) => writeSync(place, `${index} ${path}\n`);
-      const more = [
-        ["session", session],
-        ["session.ui", session.ui],
-        ["session.factory", session.factory],
-        ["session.connection", session.connection],
-        ["sdk", sdk],
-        ["extension", extension],
-        ...namespaces(session.rpc),
-      ];
-      const total = await walk({ from, to: Infinity, begin, more });
+      const total = await walk({ from, to: Infinity, begin: (index, path) => writeSync(place, `${index} ${path}\n`) });
       closeSync(place);
       if (total < FEWEST) throw new Error(`broke: ${total} functions are all that was found`);
       log("walked to the end");

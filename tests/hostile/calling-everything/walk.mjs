@@ -44,8 +44,6 @@ const SKIPPED = new Map([
   ["writeHeapSnapshot", "writes files of the heap's size"],
   ["getHeapSnapshot", "copies the heap"],
   ["takeCoverage", "writes files"],
-  ["joinSession", "takes away the tool by which the walk is started"],
-  ["reload", "`session.rpc.extensions.reload` ends every extension"],
 ]);
 
 /** Computes for as long, or takes as much memory, as its argument says: it gets no large numbers, which would only show
@@ -99,7 +97,7 @@ function* lists(values) {
   }
 }
 
-/** Where everything is reached from that needs no session. */
+/** Where everything is reached from. */
 async function roots() {
   const require = createRequire(import.meta.url);
   const { builtinModules } = require("node:module");
@@ -189,8 +187,6 @@ function collect(roots) {
 function isSkipped(path) {
   // It replaces the timers by which the walk takes turns.
   if (path.endsWith("mockTimers)")) return true;
-  // These leave the session, which takes away the tool, too.
-  if (/^(?:sdk|session|instance\.CopilotSession)\b.*(?:disconnect|destroy|asyncDispose\))$/.test(path)) return true;
   // The global one ends a worker.
   if (path === "close") return true;
   return path.split(".").some((part) => SKIPPED.has(part.replace(/\(\)$/, "")));
@@ -203,9 +199,9 @@ const MOST_INSTANCES = 2;
 const CALLS_IN_A_TURN = 200;
 
 /** Calls those from one number to another, and the methods of what these calls have made. `begin` hears the number and path
- * of each before. `more` are roots beside the usual ones, each with its name. Returns how many there are in all. */
-export async function walk({ begin, from, to, more = [] }) {
-  const found = collect([...more, ...(await roots())]);
+ * of each before. Returns how many there are in all. */
+export async function walk({ begin, from, to }) {
+  const found = collect(await roots());
   // The language's own are no operations, and compute for hours with numbers like these.
   const language = new Set(collect(Object.entries(ownLanguage())).map(({ value }) => value));
   const chosen = found.filter(({ path, value }) => !isSkipped(path) && !language.has(value));
@@ -231,8 +227,6 @@ export async function walk({ begin, from, to, more = [] }) {
       // Not one that sends.
     }
   };
-  // Methods of a class need one of its instances.
-  more.forEach(([, value]) => keep(value));
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const attempt = async (call) => {
     calls += 1;

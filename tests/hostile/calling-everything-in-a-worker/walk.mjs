@@ -1,1 +1,0 @@
-../calling-everything/walk.mjs
