@@ -98,7 +98,7 @@ fn is_for_the_person(request: &PermissionRequest) -> bool {
         PermissionRequest::ExtensionManagement { .. }
         | PermissionRequest::ExtensionEnvAccess { .. }
         | PermissionRequest::ExtensionReview { .. } => true,
-        // Whoever permitted everything did not know of it.
+        // A person who permitted everything did not know that this could be asked.
         PermissionRequest::Other(_) => true,
     }
 }

@@ -127,7 +127,7 @@ impl Visible {
 
     /// What an event says to the person; `None` if nothing.
     pub fn of_event(event: &Event) -> Option<Self> {
-        // What is not kept is not for everybody.
+        // The record does not keep ephemeral events, and the person does not see them either.
         if event.ephemeral {
             return None;
         }
